@@ -3,6 +3,12 @@ export function loadCatalog() {
   return load('/x402/catalog');
 }
 
+/** @returns {Promise<object[]>} entries of what the words are about, best first, in the order of every search here */
+export async function findServices(words) {
+  const { services } = await load(`/x402/catalog?limit=20&q=${encodeURIComponent(words)}`);
+  return services;
+}
+
 /** @returns {Promise<object>} how to buy one service: schemas, example, commands */
 export function loadRecipe(id) {
   return load(`/x402/recipes/${encodeURIComponent(id)}`);

@@ -1,4 +1,4 @@
-import { byTag, loadCatalog, loadRecipe, priceOf } from './catalog.js';
+import { byTag, findServices, loadCatalog, loadRecipe, priceOf } from './catalog.js';
 import { byId, el, failed, SHOP } from './dom.js';
 import { serviceDetail } from './service-detail.js';
 import { offerWebTools } from './web-tools.js';
@@ -16,6 +16,13 @@ const sideBySide = matchMedia('(min-width: 900px)');
 /** Each entry of the list is made once: a filter hides some, and nothing that has the focus is made anew. */
 let shown = [];
 let catalog = null;
+/** The places of what the search found for the words in the box; null while nothing is searched for, or nothing was found. */
+let places = null;
+/** So long nobody types before the words are searched for. */
+const PAUSE_MS = 150;
+let searches = 0;
+/** Settled when the newest words have been searched for. */
+let searched = Promise.resolve();
 /** The service that was looked at last, to come back to in the list. */
 let lastSeen = null;
 
@@ -74,6 +81,38 @@ function entryView(entry) {
   );
 }
 
+/** Searches as every door does. What it cannot find, such as the beginning of a word, is looked for letter by letter. */
+function wordsChanged() {
+  searches += 1;
+  searched = search(searches);
+}
+
+async function search(turn) {
+  const words = filter.value.trim();
+  let found = [];
+  if (words !== '') {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (turn !== searches) return;
+    found = await findServices(words).catch(() => []);
+    if (turn !== searches) return;
+  }
+  places = found.length === 0 ? null : new Map(found.map(({ id }, place) => [id, place]));
+  arrange();
+  filterChanged();
+}
+
+/** Puts what was found first, the best before all; without a search, all in catalog order. */
+function arrange() {
+  const placeOf = ({ entry }) => places?.get(entry.id) ?? Number.MAX_SAFE_INTEGER;
+  const byPlace = shown.map(({ section, items }) => {
+    const sorted = items.toSorted((a, b) => placeOf(a) - placeOf(b));
+    section.lastElementChild.append(...sorted.map(({ item }) => item));
+    return { section, first: Math.min(...items.map(placeOf)) };
+  });
+  byPlace.sort((a, b) => a.first - b.first);
+  list.prepend(...byPlace.map(({ section }) => section));
+}
+
 function applyFilter() {
   if (catalog === null) return;
   const words = filter.value
@@ -86,7 +125,8 @@ function applyFilter() {
     let here = 0;
     for (const { entry, item, text } of items) {
       const isSold = !onlyAvailable.checked || entry.available;
-      item.hidden = !(inGroup && isSold && words.every((word) => text.includes(word)));
+      const fits = places === null ? words.every((word) => text.includes(word)) : places.has(entry.id);
+      item.hidden = !(inGroup && isSold && fits);
       if (!item.hidden) here += 1;
     }
     number.textContent = String(here);
@@ -113,7 +153,7 @@ function clearFilter() {
   filter.value = '';
   group.value = '';
   onlyAvailable.checked = false;
-  filterChanged();
+  wordsChanged();
   filter.focus();
 }
 
@@ -217,15 +257,16 @@ document.addEventListener('click', (event) => {
   go(link.getAttribute('href'));
 });
 addEventListener('popstate', () => void moved());
-filter.addEventListener('input', filterChanged);
+filter.addEventListener('input', wordsChanged);
 group.addEventListener('change', filterChanged);
 onlyAvailable.addEventListener('change', filterChanged);
 list.addEventListener('scroll', hintAtMore, { passive: true });
 addEventListener('scroll', fitList, { passive: true });
 addEventListener('resize', fitList);
 // Enter opens the first service that fits.
-filter.form.addEventListener('submit', (event) => {
+filter.form.addEventListener('submit', async (event) => {
   event.preventDefault();
+  await searched;
   list.querySelector('section:not([hidden]) li:not([hidden]) a')?.click();
 });
 
@@ -233,6 +274,7 @@ async function showList() {
   try {
     catalog = await loadCatalog();
     drawList();
+    arrange();
     applyFilter();
     markCurrent();
     fitList();

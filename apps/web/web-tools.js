@@ -15,6 +15,16 @@ const MOST_QUESTIONS = 8;
 /** What costs nothing, under the names that the MCP server has for it. */
 const FREE = [
   {
+    name: 'search_services',
+    description: 'Finds services by words or a question: their names, prices and inputSchema. Free.',
+    inputSchema: {
+      type: 'object',
+      properties: { query: { type: 'string', description: 'What is wanted, in plain words' } },
+      required: ['query'],
+    },
+    ask: ({ query }) => fetch(`/x402/catalog?q=${encodeURIComponent(String(query))}`),
+  },
+  {
     name: 'catalog',
     description: 'All services with their prices, and whether each is for sale now. Free.',
     inputSchema: { type: 'object', properties: {} },

@@ -7,7 +7,8 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { z } from 'zod';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
-import { defineContentService, defineService, type Service } from '../src/service/define.ts';
+import { defineContentService, defineService, type Service, TAGS } from '../src/service/define.ts';
+import { fittingBest } from '../src/service/fitting.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { TAGS } from '../src/services/tags.ts';
 import { answer, content } from '../src/words/answer.ts';
@@ -219,16 +220,21 @@ test('a filter hides services, keeps the focus and its own place on the screen, 
     const before = await filter.boundingBox();
     await filter.focus();
     await page.keyboard.type('solana yield');
-    await page.getByText(`1 of ${SERVICES_OF_A_FULL_SHOP} services`).waitFor();
+    const best = fittingBest('solana yield', services, 20).map(({ path }) => path);
     const found = page.locator('#services a:visible');
-    assert.deepEqual(await found.evaluateAll((links: unknown[]) => links.length), 1);
+    const paths = () =>
+      found.evaluateAll((links: { pathname: string }[]) => links.map(({ pathname }) => pathname.slice(6)));
+    await until('what was searched for', async () => (await found.count()) === best.length);
+    assert.deepEqual((await paths()).toSorted(), best.toSorted());
+    assert.equal((await paths())[0], best[0], 'the best is not the first');
+    await page.getByText(`${best.length} of ${SERVICES_OF_A_FULL_SHOP} services`).waitFor();
     const after = await filter.boundingBox();
     assert(before !== null && after !== null);
     assert(Math.abs(after.y - before.y) < 1, `the filter moved from ${before.y} to ${after.y}`);
     const first = await found.first().boundingBox();
     assert(first !== null && first.y > after.y && first.y < 500, 'the first one found is below it');
     assert.equal(await page.evaluate('document.activeElement.id'), 'filter');
-    await filter.fill('no such service anywhere');
+    await filter.fill('xqzzyv');
     await page.getByText('No service matches.').waitFor();
     await page.getByRole('button', { name: 'Show all' }).click();
     await page.getByText(`${SERVICES_OF_A_FULL_SHOP} services`, { exact: true }).waitFor();
@@ -240,6 +246,28 @@ test('a filter hides services, keeps the focus and its own place on the screen, 
     await page.getByRole('heading', { level: 1, name: 'Ping/Echo Service' }).waitFor();
     await page.close();
   }
+});
+
+test('the beginning of a word, and words while the server is silent, are looked for in the list itself', async () => {
+  const page = await open('/docs', { width: 1280 });
+  const filter = page.getByLabel('Find a service');
+  const having = (...words: string[]) =>
+    services.filter(({ path, name, tag, summary }) =>
+      words.every((word) => `${path} ${name} ${tag} ${summary}`.toLowerCase().includes(word)),
+    ).length;
+  assert.deepEqual(fittingBest('kal', services, 20), []);
+  await filter.fill('kal');
+  await page.getByText(`${having('kal')} of ${SERVICES_OF_A_FULL_SHOP} services`, { exact: true }).waitFor();
+  await page.route('**/x402/catalog?*', (route) => route.abort());
+  await filter.fill('kalshi odds');
+  const both = having('kalshi', 'odds');
+  assert.ok(both > 0 && both < having('kal'));
+  await page.getByText(`${both} of ${SERVICES_OF_A_FULL_SHOP} services`, { exact: true }).waitFor();
+  await filter.fill('');
+  await page.getByText(`${SERVICES_OF_A_FULL_SHOP} services`, { exact: true }).waitFor();
+  const first = await page.locator('#services a:visible').first().getAttribute('href');
+  assert.equal(first, `/docs/${services[0]?.path}`, 'the list is in the order of the catalog again');
+  await page.close();
 });
 
 test('what could not be loaded is said, with a way to try again', async () => {

@@ -72,13 +72,14 @@ test('every page with services registers them under the names and schemas that M
     ['/keys', 'document'],
   ] as const) {
     const { page, troubles } = await open(path, place);
-    await page.waitForFunction('pageTools.size === 4');
+    await page.waitForFunction('pageTools.size === 5');
     const registered = await toolsOf(page);
     assert.deepEqual(
       registered.map(({ name }) => name).sort(),
       [
         'catalog',
         'credit_balance',
+        'search_services',
         'service_recipe',
         ...tools.map(({ name }: { name: string }) => name),
       ].sort(),
@@ -103,7 +104,7 @@ test('a browser without tools is asked nothing and given nothing', async () => {
 
 test('without a key a tool tells the price and how to pay, and what is wrong with its input', async () => {
   const { page } = await open('/', 'document');
-  await page.waitForFunction('pageTools.size === 4');
+  await page.waitForFunction('pageTools.size === 5');
   const before = await calls();
   const told = await callTool(page, 'ping', { message: 'hello' });
   assert.equal(told.isError, undefined);
@@ -115,6 +116,8 @@ test('without a key a tool tells the price and how to pay, and what is wrong wit
   assert.deepEqual([wrong.isError, wrong.structuredContent.fields[0].field], [true, 'message']);
   const catalog = await callTool(page, 'catalog', {});
   assert.equal(catalog.structuredContent.totalServices, 1);
+  const found = await callTool(page, 'search_services', { query: 'ping & echo' });
+  assert.deepEqual([found.structuredContent.query, found.structuredContent.found], ['ping & echo', 1]);
   const recipe = await callTool(page, 'service_recipe', { service: 'ping' });
   assert.equal(recipe.structuredContent.priceUsd, '0.25');
   assert.equal((await callTool(page, 'service_recipe', { service: '../keys' })).isError, true);
@@ -126,7 +129,7 @@ test('without a key a tool tells the price and how to pay, and what is wrong wit
 test('with a key it is paid once the person agrees, and not before', async () => {
   const key = await server.key('1');
   const { page, troubles } = await open('/docs', 'document', key);
-  await page.waitForFunction('pageTools.size === 4');
+  await page.waitForFunction('pageTools.size === 5');
   const before = await calls();
   const dialog = page.getByRole('dialog');
 
@@ -181,7 +184,7 @@ test('with a key it is paid once the person agrees, and not before', async () =>
 test('the question has the price of now, a key that changed meanwhile pays nothing, and a lost answer is asked for again', async () => {
   const [key, other] = [await server.key('1'), await server.key('1')];
   const { page } = await open('/docs', 'document', key);
-  await page.waitForFunction('pageTools.size === 4');
+  await page.waitForFunction('pageTools.size === 5');
   const before = await calls();
   const dialog = page.getByRole('dialog');
   await page.route('**/x402/ping?dryRun=1', async (route) => {

@@ -47,7 +47,8 @@ export function catalogDocument(context: DiscoveryContext) {
   };
 }
 
-function catalogEntry(service: Service, context: DiscoveryContext) {
+/** A service as the catalog shows it. */
+export function catalogEntry(service: Service, context: DiscoveryContext) {
   const { available, reason, message } = context.availability(service);
   return {
     ...sandboxMark(context.sandbox),

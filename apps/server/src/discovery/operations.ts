@@ -9,6 +9,21 @@ const SERVICE_PARAMETER = {
   example: 'ping',
 };
 
+const SEARCH_PARAMETERS = [
+  {
+    ...{ name: 'q', in: 'query' },
+    description:
+      'What is wanted, in plain words: the services that fit, best first, each with `inputSchema` and `example` too. Without it, all',
+    schema: { type: 'string', maxLength: 200 },
+    example: 'price of ETH',
+  },
+  {
+    ...{ name: 'limit', in: 'query' },
+    description: 'With `q`: how many at most',
+    schema: { type: 'integer', minimum: 1, maximum: 20, default: 5 },
+  },
+];
+
 /** Documents that programs read. */
 export const DOCUMENT_OPERATIONS = {
   tags: { Free: 'What costs nothing: the catalog, keys, and what their owners see and set.' },
@@ -32,13 +47,15 @@ export const DOCUMENT_OPERATIONS = {
       operation: {
         operationId: 'getCatalog',
         tags: ['Free'],
-        summary: 'Every service with its price and availability',
+        summary: 'Every service with its price and availability, or those that a question is about',
         security: [],
+        parameters: SEARCH_PARAMETERS,
         responses: {
           200: answered('The catalog', {
             currency: 'USD',
             services: [{ id: 'ping', path: '/x402/ping', priceUSD: 0.25, available: true }],
           }),
+          400: REFUSED,
         },
       },
     },

@@ -33,13 +33,22 @@ export function publish(contentType: string, content: string | Buffer): Publishe
     contentType,
     body,
     encoded: compress ? ENCODINGS.map(({ name, encode }) => ({ name, bytes: encode(body) })) : [],
-    digest: createHash('sha256').update(body).digest('base64url').slice(0, 22),
+    digest: digestOf(body),
   };
 }
 
+const digestOf = (body: Buffer) => createHash('sha256').update(body).digest('base64url').slice(0, 22);
+const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** A document as compact JSON. */
 export function publishJson(document: unknown): Published {
-  return publish('application/json; charset=utf-8', JSON.stringify(document));
+  return publish(JSON_TYPE, JSON.stringify(document));
+}
+
+/** A document that is made for one reply: not compressed, because nobody else is sent it. */
+export function publishOnce(document: unknown): Published {
+  const body = Buffer.from(JSON.stringify(document));
+  return { contentType: JSON_TYPE, body, encoded: [], digest: digestOf(body) };
 }
 
 /**

@@ -19,13 +19,14 @@ import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { CARD_KEYS_PATH } from './card-signature.ts';
 import { catalogDocument } from './catalog.ts';
+import { catalogSearchDocument, readCatalogSearch } from './catalog-search.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
 import { mcpDocument, mcpIntegrationDocument, mcpServerDocument, webToolsDocument } from './mcp-documents.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument, openapiPart, openapiParts } from './openapi.ts';
 import { type Pages, pageRoutes } from './pages.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
-import { appendVary, type Published, publish, publishJson, sendPublished } from './published.ts';
+import { appendVary, type Published, publish, publishJson, publishOnce, sendPublished } from './published.ts';
 import { recipeDocument } from './recipe.ts';
 import { llmsText, robotsText } from './text-documents.ts';
 import { welcomeDocument } from './welcome.ts';
@@ -41,6 +42,8 @@ interface PublishedDocument {
   maxAgeSeconds: number;
   /** The document has several variants, selected by a header of the request. */
   ways?: { header: string; of(sent: string | undefined): string };
+  /** The document that a request's query asks for instead; it is made anew each time. Null: the usual one */
+  asked?(context: DiscoveryContext, query: unknown): Published | null;
   /** @param way the variant; empty for the usual one @returns null when there is nothing to publish now */
   render(context: DiscoveryContext, way: string): Published | null;
 }
@@ -62,6 +65,11 @@ const DOCUMENTS: readonly PublishedDocument[] = [
   {
     paths: ['/x402/catalog', '/api/x402/catalog'],
     maxAgeSeconds: CATALOG_SECONDS,
+    asked(context, query) {
+      const search = readCatalogSearch(query);
+      if (search === null) return null;
+      return publishOnce({ ...sandboxFields(context.sandbox), ...catalogSearchDocument(context, search) });
+    },
     render: (context) => json(context, catalogDocument(context)),
   },
   {
@@ -203,8 +211,10 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   }
 
   for (const document of DOCUMENTS) {
-    const { paths, maxAgeSeconds, ways, render } = document;
+    const { paths, maxAgeSeconds, ways, asked, render } = document;
     const answer = (request: FastifyRequest, reply: FastifyReply) => {
+      const found = asked?.(context, request.query) ?? null;
+      if (found !== null) return sendPublished(request, reply, found, maxAgeSeconds);
       if (ways !== undefined) appendVary(reply, ways.header);
       const way = ways?.of(request.headers[ways.header.toLowerCase()]?.toString()) ?? '';
       return send(request, reply, paths[0] + way, maxAgeSeconds, () => render(context, way));
