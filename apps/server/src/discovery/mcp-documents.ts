@@ -14,6 +14,9 @@ const SERVER_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11
 const MAX_DESCRIPTION = 100;
 const DESCRIPTION = 'Single calls of many services for agents, paid one by one, with no account.';
 
+/** The address that clients are recommended: the free tools, and the one that buys any service, in few tokens. */
+const coreAt = (baseUrl: string) => `${baseUrl}/mcp?toolset=core`;
+
 export function servesMcp(context: DiscoveryContext): boolean {
   return serves(context, 'POST', '/mcp');
 }
@@ -30,7 +33,8 @@ export function mcpDocument(context: DiscoveryContext) {
     serverInfo: { name: product.toLowerCase(), title: product, version },
     protocolVersion: PROTOCOL_VERSIONS[0],
     protocolVersions: PROTOCOL_VERSIONS,
-    transport: { type: 'streamable-http', endpoint: '/mcp', url: `${baseUrl}/mcp` },
+    transport: { type: 'streamable-http', endpoint: '/mcp?toolset=core', url: coreAt(baseUrl) },
+    allTools: `${baseUrl}/mcp`,
     capabilities: { tools: {}, resources: {}, prompts: {} },
     authentication: waysToPay(context),
     tools: context.services.length,
@@ -52,7 +56,7 @@ export function mcpServerDocument(context: DiscoveryContext) {
     remotes: [
       {
         type: 'streamable-http',
-        url: `${baseUrl}/mcp`,
+        url: coreAt(baseUrl),
         headers: [
           {
             name: 'X-API-KEY',
@@ -75,7 +79,7 @@ export function mcpIntegrationDocument(context: DiscoveryContext) {
     title: `${shop.name} over MCP`,
     ...{ version, audience: 'agents and those who build them', summary: CHARGING_RULE },
     paths: {
-      pathA: { title: 'Connect an MCP client', url: `${baseUrl}/mcp`, transport: 'streamable-http' },
+      pathA: { title: 'Connect an MCP client', url: coreAt(baseUrl), transport: 'streamable-http' },
       pathB: { title: 'Call the services over HTTP', url: `${baseUrl}/x402/catalog` },
     },
     payment: waysToPay(context),
@@ -111,7 +115,7 @@ export function webToolsDocument(context: DiscoveryContext) {
     mcpServers: {
       [product.toLowerCase()]: {
         type: 'http',
-        url: `${baseUrl}/mcp`,
+        url: coreAt(baseUrl),
         description: DESCRIPTION,
         authentication: waysToPay(context),
       },
