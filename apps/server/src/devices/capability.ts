@@ -6,8 +6,11 @@ import type { Exports } from './exports.ts';
 import type { Readings } from './readings.ts';
 import type { Device, DeviceRegistry } from './registry.ts';
 
+/** The most devices of one kind that are looked through for what there is to choose from. */
+const MAX_LOOKED_THROUGH = 200;
+
 export interface CapabilityParts {
-  registry: Pick<DeviceRegistry, 'find' | 'ofFleet' | 'isReadable'>;
+  registry: Pick<DeviceRegistry, 'find' | 'ofFleet' | 'ofOwner' | 'publicInFleets' | 'isReadable'>;
   readings: Readings;
   exports: Exports;
   retentionDays: number;
@@ -58,6 +61,18 @@ export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevic
       return readable.map(admit);
     },
 
+    async toChooseFrom(limit) {
+      const own = accountId === null ? [] : await registry.ofOwner(accountId, MAX_LOOKED_THROUGH);
+      const open = await registry.publicInFleets(MAX_LOOKED_THROUGH);
+      const kept = own.filter(({ revokedAtMs }) => revokedAtMs === null);
+      const others = open.filter(({ owner }) => owner !== accountId);
+      const alone = kept.flatMap(({ deviceId, fleetId }) => (fleetId === null ? [deviceId] : []));
+      return {
+        fleets: [...fleetsIn(kept, true), ...fleetsIn(others, false)].slice(0, limit),
+        alone: alone.slice(0, limit),
+      };
+    },
+
     last: (deviceId, sensors) => readings.last(numberOf(deviceId), sensors),
     lastPosition: (deviceId) => readings.lastPosition(numberOf(deviceId)),
     range: (deviceId, span) => readings.range(numberOf(deviceId), span),
@@ -76,4 +91,11 @@ export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevic
 
     retentionDays,
   };
+}
+
+function fleetsIn(devices: readonly Device[], isOwn: boolean) {
+  const counts = new Map<string, number>();
+  for (const { fleetId } of devices)
+    if (fleetId !== null) counts.set(fleetId, (counts.get(fleetId) ?? 0) + 1);
+  return [...counts].map(([fleetId, count]) => ({ fleetId, devices: count, isOwn }));
 }

@@ -60,6 +60,8 @@ export interface DeviceRegistry {
   /** Of an account, in the order of their registration, those that were revoked too. */
   ofOwner(owner: bigint, limit: number): Promise<Device[]>;
   ofFleet(fleetId: string): Promise<Device[]>;
+  /** Devices of fleets that everybody may read, in the order of their registration. */
+  publicInFleets(limit: number): Promise<Device[]>;
   /**
    * @param change `sensors` are added; reports that wait for one of them are due at once
    * @returns null, or why nothing was changed
@@ -208,7 +210,10 @@ async function revive(
 
 function lookups(
   sql: Database,
-): Pick<DeviceRegistry, 'find' | 'ofOwner' | 'ofFleet' | 'isReadable' | 'readers' | 'changed'> {
+): Pick<
+  DeviceRegistry,
+  'find' | 'ofOwner' | 'ofFleet' | 'publicInFleets' | 'isReadable' | 'readers' | 'changed'
+> {
   return {
     async find(deviceId) {
       const [row] = await sql<Row[]>`select * from devices where id = ${deviceId}`;
@@ -224,6 +229,12 @@ function lookups(
     async ofFleet(fleetId) {
       const rows = await sql<Row[]>`
         select * from devices where fleet = ${fleetId} order by id limit ${MAX_FLEET}`;
+      return rows.map(deviceOf);
+    },
+
+    async publicInFleets(limit) {
+      const rows = await sql<Row[]>`
+        select * from devices where public and revoked_at is null and fleet is not null order by no limit ${limit}`;
       return rows.map(deviceOf);
     },
 

@@ -42,9 +42,13 @@ export interface FieldIssue {
   message: string;
 }
 
-/** A 400 that names each field and what to change. Nothing was reserved or charged. */
-export function invalidRequest(message: string, fields: FieldIssue[] = []): Problem {
-  return new Problem(400, 'INVALID_REQUEST', message, { details: { fields, charged: false } });
+/** A 400 that names each field and what to change. Nothing was reserved or charged. @param details more of its body */
+export function invalidRequest(
+  message: string,
+  fields: FieldIssue[] = [],
+  details: Record<string, unknown> = {},
+): Problem {
+  return new Problem(400, 'INVALID_REQUEST', message, { details: { fields, ...details, charged: false } });
 }
 
 /** The 404 for a service that there is, and that the operator of this server does not sell. */

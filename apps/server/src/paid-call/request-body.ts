@@ -4,6 +4,7 @@ import { type FieldIssue, invalidRequest } from '../http/problem.ts';
 import type { Service } from '../service/define.ts';
 import { inputSchemaOf } from '../service/json-schema.ts';
 import { withoutNulls } from './null-as-absent.ts';
+import { choicesIn } from '../words/choices.ts';
 
 const MAX_ISSUES = 20;
 
@@ -26,6 +27,7 @@ export function readInput(service: Service, rawBody: Buffer | undefined): unknow
   throw invalidRequest(
     `The body does not fit ${service.path}: ${first === undefined ? 'invalid' : `${first.field || 'body'}: ${first.message}`}.`,
     fields,
+    service.choices.length === 0 ? {} : choicesIn(service.choices),
   );
 }
 

@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem';
 import { z } from 'zod';
 import type { Answer, ContentAnswer } from '../words/answer.ts';
 import type { ChainName } from '../words/chain-names.ts';
+import type { Choice } from '../words/choices.ts';
 import type { RailName } from '../words/rail-names.ts';
 
 /** What every service is told about the call that it answers. About money it learns only what it may print. */
@@ -222,6 +223,8 @@ export interface ServiceDefinition<
   example: z.input<Input>;
   /** Other spellings that existing clients send: `{ alias: 'canonicalField' }`. Snake case needs no entry. */
   aliases?: Record<string, Extract<keyof z.input<Input>, string>>;
+  /** What a caller may send whose body does not fit, the same for every caller: the error lists it. */
+  choices?: readonly Choice[];
   /** For body shapes that no alias covers. It gets the body after aliasing, and must not throw. */
   adapt?: (body: Record<string, unknown>) => Record<string, unknown>;
   /** Sources without which there is no answer. If one is missing, the service is not for sale. */
@@ -288,6 +291,7 @@ export interface Service {
   readonly mediaType: string;
   readonly example: Record<string, unknown>;
   readonly aliases: Readonly<Record<string, string>>;
+  readonly choices: readonly Choice[];
   readonly adapt: ((body: Record<string, unknown>) => Record<string, unknown>) | undefined;
   readonly needs: readonly Need[];
   readonly uses: readonly string[];
@@ -408,6 +412,7 @@ function serviceOf(definition: AnyDefinition, isCostly: (source: string) => bool
     mediaType: 'application/json',
     example: definition.example as Record<string, unknown>,
     aliases: definition.aliases ?? {},
+    choices: definition.choices ?? [],
     adapt: definition.adapt,
     needs,
     uses,

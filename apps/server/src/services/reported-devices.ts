@@ -38,6 +38,13 @@ export interface ReadingsExport {
   expiresAtMs: number;
 }
 
+export interface DevicesToChooseFrom {
+  /** The payer's own first. `devices`: how many of each were found, in a look that is bounded. */
+  fleets: readonly { fleetId: string; devices: number; isOwn: boolean }[];
+  /** Ids of devices of the payer's own that are in no fleet. */
+  alone: readonly string[];
+}
+
 /** A device that does not exist and one that the payer may not read are refused in the same way. */
 export interface ReportingDevices {
   /**
@@ -51,6 +58,11 @@ export interface ReportingDevices {
    * are none
    */
   fleetForCall(callId: string, fleetId: string, limit: number): Promise<ReportingDevice[]>;
+  /**
+   * What the payer may ask for by name: devices of its own account, and those that are sold to everybody. Others that it may read
+   * are left out, because their owners offered them to it one by one.
+   */
+  toChooseFrom(limit: number): Promise<DevicesToChooseFrom>;
   /** The latest reading that has one of these sensors. @param sensors empty: any */
   last(deviceId: string, sensors: readonly string[]): Promise<DeviceReading | null>;
   /** The latest reading that has a position. */

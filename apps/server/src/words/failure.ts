@@ -1,3 +1,5 @@
+import { type Choice, choicesIn } from './choices.ts';
+
 /**
  * How a service says that it cannot answer. Whatever is thrown here costs the caller nothing: the paid call
  * releases its reservation and the answer says `charged: false`.
@@ -29,14 +31,30 @@ export class ServiceFailure extends Error {
   }
 }
 
+/** The request makes no sense as it stands (400, not charged). `choices`: what would, if that can be listed. */
+export function invalidInput(field: string, message: string, choices?: readonly Choice[]): ServiceFailure {
+  const details = choices === undefined ? {} : choicesIn(choices);
+  return new ServiceFailure({ status: 400, code: 'INVALID_REQUEST', message, field, details });
+}
+
 /** The caller named a thing that the source does not know (404, not charged). `field` is the input's path. */
-export function notFound(field: string, message: string): ServiceFailure {
-  return new ServiceFailure({ status: 404, code: 'NOT_FOUND', message, field });
+export function notFound(field: string, message: string, choices?: readonly Choice[]): ServiceFailure {
+  const details = choices === undefined ? {} : choicesIn(choices);
+  return new ServiceFailure({ status: 404, code: 'NOT_FOUND', message, field, details });
 }
 
 /** The input is well-formed but cannot be answered, such as sea temperature on land (422, not charged). */
-export function noAnswer(code: string, message: string, field?: string): ServiceFailure {
-  return new ServiceFailure({ status: 422, code, message, ...(field === undefined ? {} : { field }) });
+export function noAnswer(
+  code: string,
+  message: string,
+  field?: string,
+  choices?: readonly Choice[],
+): ServiceFailure {
+  const details = choices === undefined ? {} : choicesIn(choices);
+  return new ServiceFailure({
+    ...{ status: 422, code, message, details },
+    ...(field === undefined ? {} : { field }),
+  });
 }
 
 export type UnavailableReason =

@@ -49,6 +49,27 @@ const DEPTHS: Readonly<Record<string, string>> = {
   comprehensive: 'enhanced',
 };
 
+/** A wallet has to be named in any case; these say how it, and whoever has it, can be looked up. */
+const CHOICES = [
+  {
+    field: 'checkType',
+    value: 'basic',
+    about: 'walletAddress against lists and oracles; and name, if given',
+  },
+  { field: 'checkType', value: 'enhanced', about: 'Also with whom it lately exchanged tokens' },
+  {
+    field: 'entityType',
+    value: 'person',
+    about: 'With name and walletAddress: whoever has the wallet is a person',
+  },
+  {
+    field: 'entityType',
+    value: 'entity',
+    about: 'With name and walletAddress: it is a company or another body',
+  },
+  ...EVM_CHAIN_NAMES.map((value) => ({ field: 'chain', value, about: 'Where the wallet is looked at' })),
+];
+
 export default defineService({
   path: 'compliance-check',
   name: 'Compliance Check',
@@ -187,6 +208,7 @@ export default defineService({
     checkType: 'basic',
     name: 'Sandbox Listed 7',
   },
+  choices: CHOICES,
   aliases: {
     address: 'walletAddress',
     wallet: 'walletAddress',

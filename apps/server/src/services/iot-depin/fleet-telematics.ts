@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { type Fix, MAX_GAP_MS, MOVING_KMH, STOP_MS, type Travel, travelOf } from '../../quant/trips.ts';
 import { limit, numberBetween } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
-import { ServiceFailure } from '../../words/failure.ts';
+import { type Choice, MAX_CHOICES } from '../../words/choices.ts';
+import { invalidInput, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import type { DeviceReading, ReportingDevice, ReportingDevices } from '../reported-devices.ts';
 import {
@@ -177,12 +178,11 @@ async function vehiclesOf(
 ): Promise<ReportingDevice[]> {
   if (input.deviceId !== undefined) return [await devices.forCall(callId, input.deviceId)];
   if (input.fleetId === undefined)
-    throw new ServiceFailure({
-      status: 400,
-      code: 'INVALID_REQUEST',
-      message: 'fleetId: give a fleet, or deviceId for one vehicle.',
-      field: 'fleetId',
-    });
+    throw invalidInput(
+      'fleetId',
+      'fleetId: give a fleet, or deviceId for one vehicle.',
+      await fleetsOf(devices),
+    );
   const { vehicleIds } = input;
   const all = await devices.fleetForCall(
     callId,
@@ -192,13 +192,26 @@ async function vehiclesOf(
   const wanted =
     vehicleIds === undefined ? all : all.filter((device) => vehicleIds.includes(device.deviceId));
   if (wanted.length === 0)
-    throw new ServiceFailure({
-      status: 404,
-      code: 'NOT_FOUND',
-      message: 'This fleet has none of these vehicles.',
-      field: 'vehicleIds',
-    });
+    throw notFound(
+      'vehicleIds',
+      'This fleet has none of these vehicles.',
+      all.map(({ deviceId: id }) => ({ field: 'vehicleIds', value: [id], about: 'A vehicle of this fleet' })),
+    );
   return wanted.slice(0, input.limit);
+}
+
+/** The fleets that a caller may choose from, and those vehicles of the caller's own that are in none. */
+async function fleetsOf(devices: ReportingDevices): Promise<Choice[]> {
+  const listed = await devices.toChooseFrom(MAX_CHOICES);
+  const whose = ({ isOwn }: { isOwn: boolean }) => (isOwn ? 'Yours' : 'Public');
+  return [
+    ...listed.fleets.map((fleet) => ({
+      field: 'fleetId',
+      value: fleet.fleetId,
+      about: `${whose(fleet)}, with ${fleet.devices} device(s)`,
+    })),
+    ...listed.alone.map((value) => ({ field: 'deviceId', value, about: 'Yours, in no fleet' })),
+  ];
 }
 
 /** One vehicle; null when it has never reported a position. */

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { latitude, longitude, numberBetween } from '../../service/fields.ts';
 import type { Measured, StationObservation, WeatherStation } from '../../upstreams/nws.ts';
 import { answer, type Source } from '../../words/answer.ts';
-import { noAnswer, notFound, ServiceFailure } from '../../words/failure.ts';
+import { MAX_CHOICES } from '../../words/choices.ts';
+import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 
@@ -10,6 +11,26 @@ import { distanceKm } from '../shared/earth/great-circle.ts';
 const MAX_TRIED = 3;
 /** An older observation says nothing about now. */
 const MAX_AGE_MS = 3 * 3_600_000;
+
+/** Stations that a caller may begin with who names neither one nor a place: at large airports. */
+const STATIONS = {
+  KATL: 'Atlanta',
+  KBOS: 'Boston',
+  KDCA: 'Washington',
+  KDEN: 'Denver',
+  KDFW: 'Dallas and Fort Worth',
+  KIAH: 'Houston',
+  KJFK: 'New York',
+  KLAS: 'Las Vegas',
+  KLAX: 'Los Angeles',
+  KMIA: 'Miami',
+  KMSP: 'Minneapolis',
+};
+const CHOICES = Object.entries(STATIONS).map(([value, city]) => ({
+  field: 'stationId',
+  value,
+  about: `The airport of ${city}; or give lat and lon`,
+}));
 
 const measured = (description: string, unit: string) =>
   z
@@ -34,22 +55,28 @@ export default defineService({
     'What the nearest official weather station in the United States observed last, with units, quality flags and distance.',
   keywords:
     'weather station temperature wind speed gust humidity pressure forecast outside now current conditions airport noaa nws cold hot warm chicago york degrees storm observation today city visibility hot sunny cloudy barometer dew point heat wave blizzard phoenix boston',
-  input: z.object({
-    stationId: z
-      .string()
-      .trim()
-      .toUpperCase()
-      .regex(/^[A-Z0-9]{3,12}$/, 'must be a station of the National Weather Service, such as KATL')
-      .optional()
-      .describe('A station of the US National Weather Service, such as KATL; or give lat and lon'),
-    lat: latitude.optional(),
-    lon: longitude.optional(),
-    radiusKm: numberBetween(
-      1,
-      200,
-      'How far the station may be from lat and lon, in kilometers; 10 unless given',
-    ).default(10),
-  }),
+  input: z
+    .object({
+      stationId: z
+        .string()
+        .trim()
+        .toUpperCase()
+        .regex(/^[A-Z0-9]{3,12}$/, 'must be a station of the National Weather Service, such as KATL')
+        .optional()
+        .describe('A station of the US National Weather Service, such as KATL; or give lat and lon'),
+      lat: latitude.optional(),
+      lon: longitude.optional(),
+      radiusKm: numberBetween(
+        1,
+        200,
+        'How far the station may be from lat and lon, in kilometers; 10 unless given',
+      ).default(10),
+    })
+    .refine(
+      ({ stationId, lat, lon }) => stationId !== undefined || (lat !== undefined && lon !== undefined),
+      { path: ['stationId'], message: 'is required (or lat and lon instead)' },
+    )
+    .meta({ anyOf: [{ required: ['stationId'] }, { required: ['lat', 'lon'] }] }),
   output: z.object({
     data: z
       .object({
@@ -89,6 +116,7 @@ export default defineService({
     poweredBy: z.string().describe('Whose data it is'),
   }),
   example: { lat: 33.75, lon: -84.39, radiusKm: 50 },
+  choices: CHOICES,
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon', radius: 'radiusKm', station: 'stationId' },
   needs: ['nws'],
   timeoutMs: 25_000,
@@ -130,17 +158,12 @@ async function candidatesOf(
 ): Promise<{ candidates: Candidate[]; sources: Source[]; notes: string[] }> {
   if (input.stationId !== undefined) {
     const { value, source } = await upstreams.nws.station(input.stationId);
-    if (value === null) throw notFound('stationId', 'The National Weather Service has no such station.');
+    if (value === null)
+      throw notFound('stationId', 'The National Weather Service has no such station.', CHOICES);
     return { candidates: [{ station: value, awayKm: null }], sources: [source], notes: [] };
   }
   const { lat, lon } = input;
-  if (lat === undefined || lon === undefined)
-    throw new ServiceFailure({
-      status: 400,
-      code: 'INVALID_REQUEST',
-      message: 'stationId: give a station, or lat and lon.',
-      field: 'stationId',
-    });
+  if (lat === undefined || lon === undefined) throw new Error('neither a station nor a place');
   const { value, source } = await upstreams.nws.stationsNear({ lat, lon });
   if (value === null)
     throw noAnswer('OUT_OF_COVERAGE', 'The National Weather Service covers the United States alone.', 'lat');
@@ -152,7 +175,13 @@ async function candidatesOf(
     const [nearest] = all;
     const hint =
       nearest === undefined ? '' : ` The nearest, ${nearest.station.id}, is ${nearest.awayKm} km away.`;
-    throw noAnswer('NO_STATION', `There is no station within ${input.radiusKm} km.${hint}`, 'radiusKm');
+    const choices = all.slice(0, MAX_CHOICES).map(({ station, awayKm }) => ({
+      field: 'stationId',
+      value: station.id,
+      about: `${awayKm} km away`,
+    }));
+    const message = `There is no station within ${input.radiusKm} km.${hint}`;
+    throw noAnswer('NO_STATION', message, 'radiusKm', choices);
   }
   return { candidates: near.slice(0, MAX_TRIED), sources: [source], notes: [] };
 }

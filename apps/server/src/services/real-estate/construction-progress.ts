@@ -26,6 +26,36 @@ const milestone = z.object({
 });
 type Milestone = z.output<typeof milestone>;
 
+/** The forms in which progress can be told, each with a value that would do. No projects are kept here, so none are listed. */
+const WAYS_TO_TELL = [
+  {
+    field: 'milestones',
+    value: [
+      { name: 'Foundation', complete: true },
+      { name: 'Structure', complete: false },
+    ],
+    about: 'Which are done. Yours in place of these',
+  },
+  {
+    field: 'milestones',
+    value: [
+      { name: 'Foundation', percentComplete: 100, weight: 2 },
+      { name: 'Structure', percentComplete: 60, weight: 5 },
+    ],
+    about: 'How far each is, and how much it counts. Yours in place of these',
+  },
+  {
+    field: 'milestones',
+    value: [{ name: 'Structure', percentComplete: 60, plannedStart: '2026-04-01', dueDate: '2026-12-01' }],
+    about: 'With dates, for the schedule. Yours in place of these',
+  },
+  {
+    field: 'milestones',
+    value: [{ name: 'Structure', percentComplete: 60, budget: 900_000, actualCost: 500_000 }],
+    about: 'With money, for earned value. Yours in place of these',
+  },
+];
+
 export default defineService({
   path: 'construction-progress',
   name: 'Construction Progress',
@@ -162,6 +192,7 @@ export default defineService({
         'NO_MILESTONES',
         'Progress is told from milestones: give at least one that weighs something.',
         'milestones',
+        WAYS_TO_TELL,
       );
     }
     if ((lat === undefined) !== (lon === undefined))

@@ -296,16 +296,18 @@ describe('satellite-earthdata', () => {
       ['chlorophyll', 'ocean-color'],
       ['soil_moisture', 'soil-moisture'],
     ]) {
-      assert.equal((earthdata.input.parse({ product: name }) as { product: string }).product, product);
+      assert.equal(
+        (earthdata.input.parse({ product: name, lat: 1, lon: 2 }) as { product: string }).product,
+        product,
+      );
     }
   });
 
   it('does not answer an unknown product as another, nor one without its place', async () => {
     assert.equal(earthdata.input.safeParse({ product: 'snow', lat: 1, lon: 2 }).success, false);
-    await assert.rejects(
-      run(earthdata, { product: 'sst', lat: 1 }, {}),
-      failsWith(400, 'INVALID_REQUEST', 'lon'),
-    );
+    const without = earthdata.input.safeParse({ product: 'sst', lat: 1 });
+    assert.deepEqual(without.error?.issues[0]?.path, ['lon']);
+    assert.equal(earthdata.input.safeParse({ product: 'granules' }).success, true);
     await assert.rejects(
       run(earthdata, { product: 'precipitation', lat: 1, lon: 2, date: '2026-11-22' }, {}),
       failsWith(400, 'INVALID_REQUEST', 'date'),

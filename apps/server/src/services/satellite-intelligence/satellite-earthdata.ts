@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { Service } from '../../service/define.ts';
 import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import type { UpstreamName } from '../../upstreams/index.ts';
-import { defineService, type RunContext } from '../define.ts';
+import { defineService, type RunContext, type Service } from '../define.ts';
 import { invalid } from '../shared/earth/observation-day.ts';
+import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import granules from './earthdata-granules.ts';
 import oceanColor from './earthdata-ocean-color.ts';
 import precipitation from './earthdata-precipitation.ts';
@@ -18,6 +19,13 @@ const PRODUCTS: Readonly<Record<string, Service>> = {
   'ocean-color': oceanColor,
 };
 const NAMES = ['precipitation', 'granules', 'sst', 'soil-moisture', 'ocean-color'] as const;
+const ABOUT: Readonly<Record<(typeof NAMES)[number], string>> = {
+  precipitation: 'Rain and snow at a place; needs lat and lon',
+  granules: 'Pictures and files of satellites; needs no place',
+  sst: 'Temperature of the sea at a place; needs lat and lon',
+  'soil-moisture': 'Water in the soil at a place; needs lat and lon',
+  'ocean-color': 'Chlorophyll of the sea at a place; needs lat and lon',
+};
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   rain: 'precipitation',
   'ocean-temp': 'sst',
@@ -36,21 +44,30 @@ export default defineService({
     'One door to five products of a place: precipitation, granules, sea temperature, soil moisture, ocean color.',
   keywords:
     'satellite earth observation nasa data place general several products one door combined all environmental remote sensing',
-  input: z.object({
-    product: z
-      .preprocess((value) => {
-        if (typeof value !== 'string') return value;
-        const name = value
-          .trim()
-          .toLowerCase()
-          .replace(/[_\s]+/g, '-');
-        return OTHER_NAMES[name] ?? name;
-      }, z.enum(NAMES))
-      .describe('precipitation, granules, sst, soil-moisture or ocean-color'),
-    lat: latitude.optional(),
-    lon: longitude.optional(),
-    date: isoDate.optional().describe('Day in UTC, YYYY-MM-DD; the newest there is unless given'),
-  }),
+  input: z
+    .object({
+      product: z
+        .preprocess((value) => {
+          if (typeof value !== 'string') return value;
+          const name = value
+            .trim()
+            .toLowerCase()
+            .replace(/[_\s]+/g, '-');
+          return OTHER_NAMES[name] ?? name;
+        }, z.enum(NAMES))
+        .describe('precipitation, granules, sst, soil-moisture or ocean-color'),
+      lat: latitude.optional(),
+      lon: longitude.optional(),
+      date: isoDate.optional().describe('Day in UTC, YYYY-MM-DD; the newest there is unless given'),
+    })
+    .refine(({ product, lat }) => product === 'granules' || lat !== undefined, {
+      path: ['lat'],
+      message: 'is required, because the product is of a place',
+    })
+    .refine(({ product, lon }) => product === 'granules' || lon !== undefined, {
+      path: ['lon'],
+      message: 'is required, because the product is of a place',
+    }),
   output: z.object({
     product: z.enum(NAMES).describe('The product, by its own name'),
     data: z
@@ -62,6 +79,7 @@ export default defineService({
     poweredBy: z.string().describe('Whose data it is'),
   }),
   example: { product: 'precipitation', lat: 37.77, lon: -122.42 },
+  choices: NAMES.map((value) => ({ field: 'product', value, about: ABOUT[value] })),
   aliases: { dataset: 'product', latitude: 'lat', longitude: 'lon', lng: 'lon' },
   needs: [['power', 'cmr', 'erddap']],
   uses: ['openmeteoarchive'],
@@ -70,9 +88,6 @@ export default defineService({
   async run({ product, lat, lon, date }, context) {
     const service = PRODUCTS[product];
     if (service === undefined) throw new Error(`no product ${product}`);
-    if (product !== 'granules' && (lat === undefined || lon === undefined)) {
-      throw invalid(lat === undefined ? 'lat' : 'lon', `${product} is of a place: lat and lon are needed.`);
-    }
     const place = { ...(lat === undefined ? {} : { lat }), ...(lon === undefined ? {} : { lon }) };
     const day =
       date === undefined ? {} : product === 'granules' ? { startDate: date, endDate: date } : { date };
