@@ -6,9 +6,12 @@
 import { formatUsd } from './amount.js';
 import { el } from './dom.js';
 import { rememberedKey } from './key-session.js';
+import { fencedText, untrustedIn } from './untrusted.js';
 
 const TOOLS = '/.well-known/webmcp.json';
 const JSON_TYPE = { 'content-type': 'application/json' };
+/** Where an error may quote a source. */
+const OF_ERRORS = ['/message', '/fields/*/message'];
 /** Questions to the person that wait at most. */
 const MOST_QUESTIONS = 8;
 
@@ -76,7 +79,7 @@ function paidTool(tool) {
   const { name, title, description, inputSchema, annotations } = tool;
   return {
     ...{ name, title, description, inputSchema, annotations },
-    execute: async (input, client) => resultOf(await buy(tool, input ?? {}, client)),
+    execute: async (input, client) => resultOf(await buy(tool, input ?? {}, client), tool.untrusted ?? []),
   };
 }
 
@@ -130,12 +133,14 @@ async function reached(send) {
   }
 }
 
-/** As MCP has it: text, and the same as an object. */
-function resultOf({ ok, answer }) {
+/** As MCP has it: text, in which what outsiders wrote is fenced, and the same as an object, with paths to it. */
+function resultOf({ ok, answer }, paths = []) {
+  const untrusted = untrustedIn(ok ? paths : OF_ERRORS, answer);
   return {
-    content: [{ type: 'text', text: JSON.stringify(answer) }],
+    content: [{ type: 'text', text: fencedText(answer, untrusted) }],
     structuredContent: answer,
     ...(ok ? {} : { isError: true }),
+    ...(untrusted.length === 0 ? {} : { _meta: { 'farebox/untrusted': untrusted } }),
   };
 }
 

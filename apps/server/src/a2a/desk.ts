@@ -14,7 +14,7 @@ import { FREE_HANG_UPS_A_DAY, type FreeHangUps } from '../paid-call/free-hang-up
 import type { CallFollower, EventReader, MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
 import { choose, inputAgain, type Shelf, sayToBuy } from './choosing.ts';
-import { endingOf } from './endings.ts';
+import { endingOf, namingOutsiders } from './endings.ts';
 import { RpcError } from './errors.ts';
 import { eventsOf } from './events.ts';
 import {
@@ -266,7 +266,7 @@ export class Desk {
       ...(stream === null ? {} : { openStream: stream.open }),
     });
     const answer = answered.left === true && stream !== null ? stream.whole(answered) : answered;
-    const ending = endingOf(answer, credential, wasKept);
+    const ending = namingOutsiders(endingOf(answer, credential, wasKept), service, answer.status);
     const made = ending.state === 'completed' ? { made: answer } : {};
     const writer = { worker, keepsInput: isShownByClaim(task, service) };
     return { task: await this.#write(task, ending, writer), isRepeat: ending.isRepeat, ...made };

@@ -1,6 +1,8 @@
 /** What an answer of the paid call means for the task that it was bought for. */
 import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
+import type { Service } from '../services/define.ts';
+import { UNTRUSTED_META, untrustedIn } from '../services/untrusted.ts';
 import { type Credential, X402 } from './messages.ts';
 import type { Ending, Told } from './tasks.ts';
 
@@ -35,6 +37,14 @@ const LEFT: ErrorBody = {
 export function endingOf(answer: PaidAnswer, credential: Credential, wasKept: boolean): Ending {
   const isRepeat = answer.headers['idempotent-replayed'] !== undefined;
   return { ...stateAfter(answer, credential, wasKept), isRepeat };
+}
+
+/** Names in the metadata of an ending what its data may quote of outsiders. @param status of the answer */
+export function namingOutsiders(ending: Ending, service: Service, status: number): Ending {
+  const { told } = ending;
+  const untrusted = told?.data === undefined ? [] : untrustedIn(service, told.data, status);
+  if (told === null || untrusted.length === 0) return ending;
+  return { ...ending, told: { ...told, metadata: { ...told.metadata, [UNTRUSTED_META]: untrusted } } };
 }
 
 function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean): Omit<Ending, 'isRepeat'> {

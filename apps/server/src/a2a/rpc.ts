@@ -5,7 +5,7 @@ import type { Asker, Desk, Received, Watcher } from './desk.ts';
 import { RpcError } from './errors.ts';
 import { eventsOf, type SentEvent } from './events.ts';
 import { type Message, readListing, readMessage, readTaskId, X402 } from './messages.ts';
-import type { Showing } from './showing.ts';
+import { pieceOfAnswer, type Showing } from './showing.ts';
 import { isCursor, type Task, type TaskState, type Tasks } from './tasks.ts';
 import {
   isAtRest,
@@ -134,7 +134,11 @@ export class Rpc {
         pieces += 1;
         const piece = { isFirst: pieces === 1, isLast: false };
         return reader.write(
-          wire.artifactEvent(task, { ...artifact, parts: [{ data: pieceOf(event) }] }, piece),
+          wire.artifactEvent(
+            task,
+            { ...artifact, parts: [pieceOfAnswer(work.service, pieceOf(event))] },
+            piece,
+          ),
         );
       },
     });

@@ -1,6 +1,7 @@
 /** A task as its caller sees it: its answer from where answers are kept, its price as it is now. */
 import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
+import { UNTRUSTED_META, untrustedIn, untrustedPathsOf } from '../services/untrusted.ts';
 import { eventsOf } from './events.ts';
 import { X402 } from './messages.ts';
 import type { Task, Told } from './tasks.ts';
@@ -63,7 +64,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
           return stateOf(base, 'completed', { ...task.told, text: BY_CLAIM });
         const answer = made ?? (call === null ? null : await paidCall.answerOf(call.accountId, call.id));
         if (answer === null) return stateOf(base, 'completed', { ...task.told, text: NOT_KEPT });
-        return { ...stateOf(base, 'completed', task.told), artifacts: [artifactOf(task, answer)] };
+        return { ...stateOf(base, 'completed', task.told), artifacts: [artifactOf(task, answer, service)] };
       }
       case 'input-required': {
         const service = services.find(({ path }) => path === task.service);
@@ -119,18 +120,37 @@ const SAID: Readonly<Record<ShownTask['state'], string>> = {
   canceled: 'Canceled. Nothing was charged for this task.',
 };
 
-function artifactOf({ service }: Task, { headers, body }: MadeAnswer): ShownArtifact {
+function artifactOf(
+  { service: path }: Task,
+  { headers, body }: MadeAnswer,
+  service: Service | undefined,
+): ShownArtifact {
   const [mediaType = ''] = (headers['content-type'] ?? 'application/json').split(';');
-  return { id: 'answer', name: service ?? 'answer', parts: partsOf(mediaType, body) };
+  const parts = partsOf(mediaType, body, service);
+  return { id: 'answer', name: path ?? 'answer', parts };
+}
+
+/** An answer as a part that names what outsiders wrote of it. */
+function wholePart(service: Service | undefined, data: unknown): Part {
+  const untrusted = service === undefined ? [] : untrustedIn(service, data);
+  return untrusted.length === 0 ? { data } : { data, metadata: { [UNTRUSTED_META]: untrusted } };
+}
+
+/** A piece of such an answer, all of which may be outsiders' text. */
+export function pieceOfAnswer(service: Service | undefined, data: unknown): Part {
+  const isOurs = service === undefined || untrustedPathsOf(service).length === 0;
+  return isOurs ? { data } : { data, metadata: { [UNTRUSTED_META]: [''] } };
 }
 
 /** Of an answer that came in pieces its last event has all; one that its reader broke off has only its pieces. */
-function partsOf(mediaType: string, body: string | Buffer): Part[] {
-  if (mediaType === 'application/json') return [{ data: JSON.parse(body.toString()) }];
+function partsOf(mediaType: string, body: string | Buffer, service: Service | undefined): Part[] {
+  if (mediaType === 'application/json') return [wholePart(service, JSON.parse(body.toString()))];
   if (mediaType === 'text/event-stream') {
     const events = eventsOf(body.toString());
     const whole = events.find(({ event }) => event === 'result');
-    return whole === undefined ? events.map((data) => ({ data })) : [{ data: whole.data }];
+    return whole === undefined
+      ? events.map((data) => pieceOfAnswer(service, data))
+      : [wholePart(service, whole.data)];
   }
   if (mediaType.startsWith('text/')) return [{ text: body.toString() }];
   return [{ raw: Buffer.from(body).toString('base64'), mediaType }];

@@ -6,7 +6,8 @@ export type ShownState = 'input-required' | 'working' | 'completed' | 'failed' |
 
 export type Part =
   | { text: string }
-  | { data: unknown }
+  /** `metadata` of the part: which of its texts outsiders wrote. */
+  | { data: unknown; metadata?: Readonly<Record<string, unknown>> }
   /** Bytes in base64. */
   | { raw: string; mediaType: string };
 
@@ -56,15 +57,18 @@ export function isTerminal({ state }: Pick<ShownTask, 'state'>): boolean {
   return state === 'completed' || state === 'failed' || state === 'canceled';
 }
 
+const aboutPart = ({ metadata }: { metadata?: Readonly<Record<string, unknown>> }) =>
+  metadata === undefined ? {} : { metadata };
+
 function partOf03(part: Part): Record<string, unknown> {
   if ('text' in part) return { kind: 'text', text: part.text };
-  if ('data' in part) return { kind: 'data', data: part.data };
+  if ('data' in part) return { kind: 'data', data: part.data, ...aboutPart(part) };
   return { kind: 'file', file: { bytes: part.raw, mimeType: part.mediaType } };
 }
 
 function partOf10(part: Part): Record<string, unknown> {
   if ('text' in part) return { text: part.text, mediaType: 'text/plain' };
-  if ('data' in part) return { data: part.data, mediaType: 'application/json' };
+  if ('data' in part) return { data: part.data, mediaType: 'application/json', ...aboutPart(part) };
   return { raw: part.raw, mediaType: part.mediaType };
 }
 
@@ -165,7 +169,7 @@ const v03OverHttp: Wire = {
 
 function partOf03OverHttp(part: Part): Record<string, unknown> {
   if ('text' in part) return { text: part.text };
-  if ('data' in part) return { data: { data: part.data } };
+  if ('data' in part) return { data: { data: part.data }, ...aboutPart(part) };
   return { file: { fileWithBytes: part.raw, mimeType: part.mediaType } };
 }
 

@@ -3,6 +3,7 @@ import { sandboxMark } from '../http/sandbox-notice.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
 import { aboutTool, titleOf } from '../service/tool-words.ts';
+import { untrustedPathsOf } from '../services/untrusted.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, serves, shopOf } from './context.ts';
@@ -131,6 +132,7 @@ export function webToolsDocument(context: DiscoveryContext) {
       annotations: { readOnlyHint: false, destructiveHint: false },
       endpoint: `${baseUrl}/x402/${service.path}`,
       priceUsd: service.priceUsd,
+      untrusted: untrustedPathsOf(service),
     })),
   };
 }

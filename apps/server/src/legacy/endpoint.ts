@@ -99,7 +99,12 @@ export function defineEndpoint<Reads extends z.ZodObject>(
           return readTexts(input, service.adapt === undefined ? named : service.adapt(named));
         },
         async run(input, context) {
-          if (reads === undefined || shape === undefined) return service.run(input, context);
+          if (reads === undefined || shape === undefined) {
+            const made = await service.run(input, context);
+            const isJson = service.mediaType === 'application/json';
+            // What outsiders wrote is cleaned by the service's own declaration.
+            return isJson ? { ...made, fields: service.output.parse(made.fields) } : made;
+          }
           const notes: string[] = [];
           const answers: Answer<unknown>[] = [];
           const first = service.run(input, context).then((made) => {
@@ -111,10 +116,13 @@ export function defineEndpoint<Reads extends z.ZodObject>(
             input: { ...Object(input) },
             nowMs: context.nowMs,
             async beside(name, body, wanted) {
-              const made = await askBeside(registry.get(name), body, context);
+              const other = registry.get(name);
+              const made = await askBeside(other, body, context);
               if (made === null) notes.push(`${name} could not be asked: what it tells is null here.`);
               else answers.push(made);
-              return made === null ? null : wanted.parse(made.fields);
+              return made === null || other === undefined
+                ? null
+                : wanted.parse(other.output.parse(made.fields));
             },
           });
           return answer(

@@ -3,6 +3,8 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
 import { mcpPaymentRequired, mcpReceipt } from '../rails/mpp/mcp.ts';
+import type { Service } from '../services/define.ts';
+import { fencedText, UNTRUSTED_META, untrustedIn } from '../services/untrusted.ts';
 import type { Meta } from './payment.ts';
 
 /** https://github.com/coinbase/x402/blob/main/specs/transports-v2/mcp.md */
@@ -12,8 +14,9 @@ const X402_RECEIPT = 'x402/payment-response';
  * answer as text and, where it is JSON, as `structuredContent`; an error as the JSON that HTTP would answer.
  *
  * @param meta `params._meta` of the call
+ * @param service whose answer it is; null: one of ours, in which no outsider wrote
  */
-export function toolResultOf(answer: PaidAnswer, meta: Meta): CallToolResult {
+export function toolResultOf(answer: PaidAnswer, meta: Meta, service: Service | null): CallToolResult {
   const { status, headers } = answer;
   if (status === 402) return unpaid(answer);
   const receipt = x402ReceiptOf(headers);
@@ -22,6 +25,17 @@ export function toolResultOf(answer: PaidAnswer, meta: Meta): CallToolResult {
     ...mcpReceipt(headers, meta),
     'farebox/call': aboutCall(answer),
   };
+  const json = jsonOf(answer);
+  if (json !== null) {
+    const structuredContent = json === '' ? {} : JSON.parse(json);
+    const untrusted = service === null ? [] : untrustedIn(service, structuredContent, status);
+    return {
+      content: [{ type: 'text', text: fencedText(json, untrusted) }],
+      structuredContent,
+      ...(status < 300 ? {} : { isError: true }),
+      _meta: { ..._meta, ...(untrusted.length === 0 ? {} : { [UNTRUSTED_META]: untrusted }) },
+    };
+  }
   return { ...contentOf(answer), ...(status < 300 ? {} : { isError: true }), _meta };
 }
 
@@ -37,13 +51,18 @@ function unpaid({ headers, body }: PaidAnswer): CallToolResult {
   };
 }
 
-/** @throws never: what is no JSON object is content alone */
-function contentOf({ headers, body }: PaidAnswer): Pick<CallToolResult, 'content' | 'structuredContent'> {
-  const [mimeType = ''] = (headers['content-type'] ?? 'application/json').split(';');
-  if (mimeType === 'application/json') {
-    const text = body.toString();
-    return { content: [{ type: 'text', text }], structuredContent: text === '' ? {} : JSON.parse(text) };
-  }
+const mediaTypeOf = ({ headers }: PaidAnswer) =>
+  (headers['content-type'] ?? 'application/json').split(';')[0] ?? '';
+
+/** The text of an answer that is JSON; null for any other. */
+function jsonOf(answer: PaidAnswer): string | null {
+  return mediaTypeOf(answer) === 'application/json' ? answer.body.toString() : null;
+}
+
+/** What is no JSON object is content alone. */
+function contentOf(answer: PaidAnswer): Pick<CallToolResult, 'content'> {
+  const { headers, body } = answer;
+  const mimeType = mediaTypeOf(answer);
   const bytes = Buffer.from(body);
   const data = bytes.toString('base64');
   if (mimeType.startsWith('image/')) return { content: [{ type: 'image', data, mimeType }] };

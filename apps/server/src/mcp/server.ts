@@ -104,7 +104,7 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
       throw invalid(
         `There is no tool ${tool.slice(0, 80)}. tools/list has all of them, search_services finds one.`,
       );
-    return toolResultOf({ ...answer, headers: {} }, undefined) as never;
+    return toolResultOf({ ...answer, headers: {} }, undefined, null) as never;
   });
 }
 
@@ -134,7 +134,7 @@ async function callNamed(
   return uncharged({ status: 404, body: JSON.stringify({ ...body, services: named.near }) });
 }
 
-const uncharged = (answer: FreeAnswer) => toolResultOf({ ...answer, headers: {} }, undefined);
+const uncharged = (answer: FreeAnswer) => toolResultOf({ ...answer, headers: {} }, undefined, null);
 
 /** What HTTP answers about a service that the operator has left out; null when the tool would be none of one. */
 function leftOut(tools: ToolList, tool: string, { requestId }: Caller): FreeAnswer | null {
@@ -191,7 +191,7 @@ async function buy(
       assertMayBuy() {},
     });
     if (answer.arrived !== undefined) caller.whenSent(answer.arrived);
-    return toolResultOf(answer, meta);
+    return toolResultOf(answer, meta, service);
   } finally {
     stopTelling();
     presence.end();

@@ -5,6 +5,7 @@ import type { AnyRunContext, CatalogLine, Piece, Service, ServiceStream } from '
 import type { AskingCall, Sources } from '../service/sources.ts';
 import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
+import { cleanDeep } from '../words/outsider-text.ts';
 import { contentOf } from './content.ts';
 import type { Door } from './door.ts';
 import { LeftDuringWork } from './outcome.ts';
@@ -118,6 +119,8 @@ export class Deadline {
   }
 }
 
+/** The longest text in a piece of a streamed answer. */
+const MAX_PIECE_CHARACTERS = 100_000;
 const JSON_HEADERS: Record<string, string> = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'private, no-store',
@@ -295,7 +298,8 @@ function abandonIfLeft({ request, payment, quote }: Sale, abandon: () => void): 
 function eventOf({ path }: Service, { event, data }: Piece): Buffer {
   if (!/^[a-z][a-z-]{0,31}$/.test(event) || event === 'result' || event === 'error')
     throw new Error(`${path} has an event of the name ${event}`);
-  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  // A piece of an answer is text of outsiders as much as the whole is.
+  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(cleanDeep(data, MAX_PIECE_CHARACTERS))}\n\n`);
 }
 
 /**

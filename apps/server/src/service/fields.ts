@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { agentIdFault } from '../words/agent-id.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
+import { cleanDeep, cleanLine, cleanLines } from '../words/outsider-text.ts';
 
 /** EIP-155 ids; Solana has none. */
 const CHAIN_IDS: Record<Exclude<ChainName, 'solana'>, number> = {
@@ -104,4 +105,39 @@ export function nameText(maximumLength: number, description: string) {
 /** Trimmed text that is not empty. */
 export function text(maximumLength: number, description: string) {
   return z.string().trim().min(1).max(maximumLength).describe(description);
+}
+
+/** Marks what outsiders wrote in a JSON Schema, for whoever hands the value to a model. */
+export const UNTRUSTED = 'x-farebox-untrusted';
+
+/**
+ * Text of an answer that somebody outside wrote: a token's name, a headline, a reason that a contract gives. It may say anything,
+ * such as that the user has agreed. It leaves in one line, bounded and without characters that nobody sees; whoever hands the answer
+ * to a model names and fences it.
+ *
+ * @param maxCharacters the longest; what is longer is cut with an ellipsis
+ */
+export function outsiderText(maxCharacters: number) {
+  return z
+    .string()
+    .overwrite((text) => cleanLine(text, maxCharacters))
+    .max(maxCharacters)
+    .meta({ [UNTRUSTED]: true });
+}
+
+/** The same for text of several lines. */
+export function outsiderLines(maxCharacters: number) {
+  return z
+    .string()
+    .overwrite((text) => cleanLines(text, maxCharacters))
+    .max(maxCharacters)
+    .meta({ [UNTRUSTED]: true });
+}
+
+/** The same for an object of any fields that holds what outsiders wrote. @param maxCharacters of each text in it */
+export function outsiderObject(maxCharacters: number) {
+  return z
+    .record(z.string(), z.unknown())
+    .overwrite((value) => cleanDeep(value, maxCharacters))
+    .meta({ [UNTRUSTED]: true });
 }

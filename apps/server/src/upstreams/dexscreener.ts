@@ -25,7 +25,8 @@ const pair = z
     dexId: z.string(),
     labels: z.array(z.string()).nullish(),
     url: z.string().nullish(),
-    pairAddress: z.string(),
+    // An address of whatever chain: it is no text that could say something.
+    pairAddress: z.string().regex(/^[!-~]{1,200}$/),
     baseToken: token,
     quoteToken: token,
     priceNative: optionalWireNumber,

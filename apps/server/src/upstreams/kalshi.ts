@@ -67,6 +67,9 @@ export interface KalshiList<T> {
 
 export type KalshiStatusFilter = 'open' | 'unopened' | 'paused' | 'closed' | 'settled';
 
+/** An id: it is no text that could say something. */
+const ticker = z.string().regex(/^[!-~]{1,120}$/);
+
 const words = z
   .string()
   .nullish()
@@ -74,8 +77,8 @@ const words = z
 
 const market = z
   .looseObject({
-    ticker: z.string().min(1),
-    event_ticker: z.string().min(1),
+    ticker,
+    event_ticker: ticker,
     title: words,
     yes_sub_title: words,
     status: z.string(),
@@ -121,7 +124,7 @@ const market = z
 
 const event = z
   .looseObject({
-    event_ticker: z.string().min(1),
+    event_ticker: ticker,
     series_ticker: words,
     title: z.string(),
     category: words,

@@ -1,3 +1,7 @@
+import { cleanLine } from './outsider-text.ts';
+
+const MAX_NOTE_CHARACTERS = 4_000;
+
 /** Where a value came from. Stands in every answer, so that a caller can weigh what it bought. */
 export interface Source {
   /** The upstream's name, such as `defillama`. */
@@ -81,5 +85,7 @@ export function provenanceOf(made: Answer<unknown>): Provenance {
       : made.sources.every((source) => source.cached)
         ? 'cached'
         : 'live';
-  return { mode, method: made.method, sources: made.sources, notes: made.notes };
+  // They may quote what the answer is made of: a question, a ticker, a reason that a contract gives.
+  const notes = made.notes.map((note) => cleanLine(note, MAX_NOTE_CHARACTERS));
+  return { mode, method: made.method, sources: made.sources, notes };
 }

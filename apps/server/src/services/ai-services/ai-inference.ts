@@ -4,6 +4,7 @@ import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { limit, numberBetween, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 
 const PROMPT_BYTES = 16_384;
 const SYSTEM_BYTES = 8_192;
@@ -46,8 +47,8 @@ export default defineService({
     'ai llm gpt chatgpt language model ask question answer write writing text generate poem story essay email summarize summarise summary translate translation explain code chat prompt rewrite article completion assistant draft',
   input,
   output: z.object({
-    content: z.string().describe('What the model wrote'),
-    model: z.string().describe('The model that answered'),
+    content: outsiderLines(1000000).describe('What the model wrote'),
+    model: outsiderText(200).describe('The model that answered'),
     requestedModel: z.string().nullable().describe('The model that was wanted; null when none was named'),
     usage: z
       .object({
@@ -57,7 +58,7 @@ export default defineService({
       })
       .nullable()
       .describe('Tokens, as the model’s server counted them'),
-    finishReason: z.string().nullable().describe('"stop", or "length" when cut off at maxTokens'),
+    finishReason: outsiderText(60).nullable().describe('"stop", or "length" when cut off at maxTokens'),
     serviceVersion: z.string().describe('Version of this service'),
     simulated: z.literal(true).optional().describe('There when a sandbox answered, not a model'),
   }),

@@ -4,6 +4,7 @@ import { chainName, text } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { listFacts, SANCTIONS_LISTS } from '../listed-parties.ts';
 import { type KnownOfParty, type NameMatch, nameMatches } from '../shared/screening/name-screening.ts';
 import { recentCounterparties } from '../shared/wallet/wallet-activity.ts';
@@ -137,7 +138,7 @@ export default defineService({
                 .describe(
                   'clear: nothing found; review: a person should look; not_evaluated: it could not be checked',
                 ),
-              findings: z.string().describe('What was found, in a sentence'),
+              findings: outsiderText(1000).describe('What was found, in a sentence'),
               source: z.string().describe('What it was checked against'),
               asOf: z.string().nullable().describe('Date of that source; null where it has none'),
             }),
@@ -150,8 +151,8 @@ export default defineService({
               address: z.string().describe('The sanctioned address'),
               list: z.string().describe('The list, by its short name'),
               uid: z.string().describe('Id of the entry in its list'),
-              name: z.string().describe('Whom the list names for it'),
-              programs: z.array(z.string()).describe('Sanctions programmes that the entry is under'),
+              name: outsiderText(300).describe('Whom the list names for it'),
+              programs: z.array(outsiderText(100)).describe('Sanctions programmes that the entry is under'),
               transactionHash: z
                 .string()
                 .nullable()
@@ -166,11 +167,11 @@ export default defineService({
               listTitle: z.string().describe('The list, in full'),
               listPublishedAt: z.string().describe('When its publisher issued the list'),
               uid: z.string().describe('Id of the entry in its list'),
-              name: z.string().describe('Main name of the entry'),
-              matchedName: z.string().describe('The name or alias that is like it'),
+              name: outsiderText(300).describe('Main name of the entry'),
+              matchedName: outsiderText(300).describe('The name or alias that is like it'),
               weakAlias: z.boolean().describe('The publisher holds this alias for a weak one'),
-              kind: z.string().describe('Kind of the entry, such as person or vessel'),
-              programs: z.array(z.string()).describe('Sanctions programmes that the entry is under'),
+              kind: outsiderText(60).describe('Kind of the entry, such as person or vessel'),
+              programs: z.array(outsiderText(100)).describe('Sanctions programmes that the entry is under'),
               score: z.number().describe('Likeness, 0 to 1; 1 is the same words in any order'),
               strength: z
                 .enum(['strong', 'review'])

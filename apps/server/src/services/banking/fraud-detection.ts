@@ -5,6 +5,7 @@ import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { isEvmAddress } from '../shared/wallet/wallet-address.ts';
@@ -101,7 +102,7 @@ export default defineService({
             z.object({
               list: z.string().describe('The list, by its short name'),
               uid: z.string().describe('Id of the entry in its list'),
-              name: z.string().describe('Whom the list names'),
+              name: outsiderText(300).describe('Whom the list names'),
               address: z.string().describe('The address'),
               publishedAt: z.string().describe('When its publisher issued it'),
             }),

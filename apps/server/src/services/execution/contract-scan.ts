@@ -11,6 +11,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { offThread } from '../off-thread.ts';
 import { POINTS, printable, scored } from '../shared/chain/audit-report.ts';
 import { type ContractCode, readContractCode } from '../shared/chain/contract-code.ts';
@@ -41,7 +42,7 @@ const DEAD = '0x000000000000000000000000000000000000dead';
 /** What a check looks at. Whether its result speaks against the contract is in `vulnerabilities`. */
 const check = z.object({
   found: z.boolean().nullable().describe('Null: not known, and detail says why'),
-  detail: z.string().describe('What was found, in a sentence'),
+  detail: outsiderText(1000).describe('What was found, in a sentence'),
 });
 
 export default defineService({
@@ -79,8 +80,8 @@ export default defineService({
           id: z.string().describe('The rule that found it'),
           severity: z.enum(SEVERITIES).describe('How grave it is'),
           confidence: z.enum(['high', 'medium', 'low']).describe('How sure that is'),
-          title: z.string().describe('What it is'),
-          detail: z.string().describe('Where and why'),
+          title: outsiderText(300).describe('What it is'),
+          detail: outsiderText(1000).describe('Where and why'),
           pointsOff: z.number().describe('Before the bound of its severity'),
         }),
       )
@@ -88,10 +89,10 @@ export default defineService({
     verified: z.boolean().nullable().describe('Whether Sourcify has the source; null: it was not asked'),
     verifiedAs: z
       .object({
-        name: z.string().nullable().describe('Name of the contract; null where it has none'),
-        match: z.string().describe('How Sourcify matched it with the code on the chain'),
-        language: z.string().describe('Language of the source'),
-        compiler: z.string().describe('Compiler that built it'),
+        name: outsiderText(200).nullable().describe('Name of the contract; null where it has none'),
+        match: outsiderText(60).describe('How Sourcify matched it with the code on the chain'),
+        language: outsiderText(60).describe('Language of the source'),
+        compiler: outsiderText(100).describe('Compiler that built it'),
       })
       .nullable()
       .describe('The source that Sourcify has; null without one'),
@@ -132,7 +133,7 @@ export default defineService({
         outcome: z
           .enum(['sold', 'purchase_failed', 'nothing_arrived', 'sale_failed'])
           .describe('How a trial purchase and sale ended'),
-        reason: z.string().nullable().describe('Why it ended so; null where it was sold'),
+        reason: outsiderText(500).nullable().describe('Why it ended so; null where it was sold'),
         buyTaxPercent: z.number().nullable().describe('Percent lost on buying; null where it was not bought'),
         sellTaxPercent: z.number().nullable().describe('Percent lost on selling; null where it was not sold'),
         pool: z.string().describe('The pool of the trial'),
@@ -147,7 +148,7 @@ export default defineService({
       .array(z.string())
       .describe(`Functions that its dispatcher knows, at most ${SELECTORS_SHOWN}`),
     walkComplete: z.boolean().describe('False: a part of the code was not walked'),
-    compiler: z.string().nullable().describe('As the code’s own trailer says'),
+    compiler: outsiderText(100).nullable().describe('As the code’s own trailer says'),
     bytecodeSize: z.number().int().describe('Bytes at the address itself'),
     scannedBytes: z.number().int().describe('Bytes that were scanned, without the compiler’s trailer'),
     codeHash: z.string().describe('keccak256 of the code at the address'),

@@ -5,6 +5,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, sourceUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { type AskedAmount, isOneAmount, movedAmount, movedAmountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress, isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { type EvmChains, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
@@ -109,7 +110,9 @@ export default defineService({
     simulation: z
       .object({
         success: z.boolean().describe('Whether the trial run went through'),
-        revertReason: z.string().nullable().describe('Why the trial run failed; null where it did not'),
+        revertReason: outsiderText(300)
+          .nullable()
+          .describe('Why the trial run failed; null where it did not'),
       })
       .nullable()
       .describe('Trial run for fromAddress; null without one'),

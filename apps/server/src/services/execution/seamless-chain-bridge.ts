@@ -14,6 +14,7 @@ import type { Upstreams } from '../../upstreams/index.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import {
   allowanceOf,
   allowanceSlot,
@@ -132,15 +133,17 @@ export default defineService({
           .nullable()
           .describe('Until when the offer holds (ISO 8601); null: it has no end'),
         provider: z.enum(['cctp', 'lifi']).describe('Circle’s CCTP, or LI.FI'),
-        tool: z.string().describe('The bridge that carries it'),
-        tokenReceived: z.string().describe('The token that arrives'),
+        tool: outsiderText(100).describe('The bridge that carries it'),
+        tokenReceived: outsiderText(100).describe('The token that arrives'),
       })
       .describe('What the bridge offers'),
     recipient: z.string().nullable().describe('Who receives on toChain; null where nobody was named'),
     simulation: z
       .object({
         success: z.boolean().describe('Whether the trial run went through'),
-        revertReason: z.string().nullable().describe('Why the trial run failed; null where it did not'),
+        revertReason: outsiderText(300)
+          .nullable()
+          .describe('Why the trial run failed; null where it did not'),
         assumes: z.string().nullable().describe('What the trial run took for given; null: nothing'),
       })
       .nullable()

@@ -5,6 +5,7 @@ import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 import { type Party, refuseListed } from '../shared/wallet/wallet-sanctions.ts';
@@ -98,7 +99,7 @@ export default defineService({
     simulation: z
       .object({
         success: z.boolean().describe('Whether the trial run went through'),
-        revertReason: z.string().nullable().describe('Why it would fail, in at most 200 characters'),
+        revertReason: outsiderText(300).nullable().describe('Why it would fail, in at most 200 characters'),
       })
       .describe('A trial run of it'),
     unsignedSerialized: z

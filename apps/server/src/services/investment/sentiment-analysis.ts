@@ -3,6 +3,7 @@ import { text } from '../../service/fields.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { outsiderText, text } from '../../service/fields.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   article,
@@ -82,7 +83,7 @@ export default defineService({
     keyThemes: z
       .array(
         z.object({
-          theme: z.string().describe('The word'),
+          theme: outsiderText(100).describe('The word'),
           count: z.number().int().describe('Headlines with it'),
         }),
       )

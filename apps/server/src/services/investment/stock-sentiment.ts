@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answer, type Source } from '../../words/answer.ts';
 import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import {
   article,
   heard,
@@ -26,10 +27,10 @@ const flag = (description: string) =>
     .default(true)
     .describe(description);
 const filing = z.object({
-  form: z.string().describe('Form of the filing'),
+  form: outsiderText(60).describe('Form of the filing'),
   date: z.string().describe('When it was filed'),
-  title: z.string().nullable().describe('What it is about; null where the form does not say'),
-  url: z.string().describe('Where to read it'),
+  title: outsiderText(500).nullable().describe('What it is about; null where the form does not say'),
+  url: outsiderText(2000).describe('Where to read it'),
 });
 
 export default defineService({
@@ -59,7 +60,7 @@ export default defineService({
     data: z
       .object({
         symbol: z.string().describe('Ticker'),
-        companyName: z.string().nullable().describe('By the SEC; null where it could not be asked'),
+        companyName: outsiderText(300).nullable().describe('By the SEC; null where it could not be asked'),
         overallSentiment: z.enum(['bullish', 'bearish', 'neutral']).describe('The sentiment in a word'),
         sentimentScore: z.number().min(-100).max(100).describe('-100 (negative) to 100 (positive)'),
         confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
@@ -67,7 +68,7 @@ export default defineService({
         keyDrivers: z
           .array(
             z.object({
-              theme: z.string().describe('The word'),
+              theme: outsiderText(100).describe('The word'),
               count: z.number().int().describe('Headlines with it'),
             }),
           )

@@ -5,6 +5,7 @@ import { answer } from '../../words/answer.ts';
 import { type Choice, MAX_CHOICES } from '../../words/choices.ts';
 import { invalidInput, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { limit, numberBetween, outsiderText } from '../../service/fields.ts';
 import type { DeviceReading, ReportingDevice, ReportingDevices } from '../reported-devices.ts';
 import {
   assertReported,
@@ -31,7 +32,7 @@ const signal = (description: string) =>
 
 const vehicle = z.object({
   vehicleId: z.string().describe('The device’s id'),
-  name: z.string().nullable().describe('What its owner calls it'),
+  name: outsiderText(200).nullable().describe('What its owner calls it'),
   location: at.describe('Where it was last'),
   speed: signal('Kilometers an hour'),
   heading: signal('Degrees clockwise from north'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answer } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import { EXPORT_FORMATS } from '../reported-devices.ts';
 import {
   assertReported,
@@ -69,7 +70,7 @@ export default defineService({
               .array(
                 z.object({
                   sensorType: z.string().describe('The sensor'),
-                  unit: z.string().describe('In what'),
+                  unit: outsiderText(60).describe('In what'),
                   count: z.number().int().describe('Readings that have it'),
                   min: z.number().describe('Smallest value'),
                   max: z.number().describe('Largest value'),

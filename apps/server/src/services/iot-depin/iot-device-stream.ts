@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { Piece } from '../../service/define.ts';
 import { numberBetween } from '../../service/fields.ts';
 import { type Answer, answer } from '../../words/answer.ts';
-import { defineService } from '../define.ts';
+import { defineService, type Piece } from '../define.ts';
+import { numberBetween, outsiderText } from '../../service/fields.ts';
 import type { DeviceReading, ReportingDevice } from '../reported-devices.ts';
 import {
   deviceId,
@@ -43,7 +44,7 @@ const summary = z.object({
       streamId: z.string().describe('Names this call'),
       deviceId: z.string().describe('The device'),
       duration: z.number().describe('Seconds that were asked for; those before now without stream'),
-      units: z.record(z.string(), z.string()).describe('The unit of each sensor'),
+      units: z.record(z.string(), outsiderText(60)).describe('The unit of each sensor'),
       dataPoints: z
         .array(point)
         .describe('In the order in which they were stored; empty in a stream, whose events they were'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import {
   assertReported,
   deviceId,
@@ -18,7 +19,7 @@ import {
 const reading = z.object({
   sensorType: z.string().describe('The sensor'),
   value: z.number().describe('What it measured'),
-  unit: z.string().describe('In what, as the device’s owner declared; boolean: 1 is yes'),
+  unit: outsiderText(60).describe('In what, as the device’s owner declared; boolean: 1 is yes'),
   timestamp: z.string().describe('When it was measured, by the device’s clock (ISO 8601)'),
   receivedAt: z.string().describe('When this server stored it (ISO 8601)'),
 });
@@ -40,14 +41,14 @@ export default defineService({
         deviceId: z.string().describe('The device'),
         sensorType: z.string().describe('As asked'),
         value: z.number().nullable().describe('Of the sensor that was asked for; null when all were'),
-        unit: z.string().nullable().describe('Of value'),
+        unit: outsiderText(60).nullable().describe('Of value'),
         timestamp: z.string().describe('When the newest of readings was measured (ISO 8601)'),
         quality,
         readings: z.array(reading).describe('One for each sensor that has reported'),
         position,
         metadata: z
           .object({
-            name: z.string().nullable().describe('What its owner calls it'),
+            name: outsiderText(200).nullable().describe('What its owner calls it'),
             fleetId: z.string().nullable().describe('The fleet that it belongs to'),
             ageSeconds: z.number().describe('From the newest measurement until now'),
           })

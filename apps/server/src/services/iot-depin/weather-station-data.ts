@@ -5,6 +5,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { MAX_CHOICES } from '../../words/choices.ts';
 import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { latitude, longitude, numberBetween, outsiderText } from '../../service/fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 
 /** How many stations are asked, nearest first, until one has an observation. */
@@ -81,7 +82,7 @@ export default defineService({
     data: z
       .object({
         stationId: z.string().describe('The station'),
-        stationName: z.string().nullable().describe('What the source calls it'),
+        stationName: outsiderText(200).nullable().describe('What the source calls it'),
         location: z
           .object({
             lat: z.number().describe('Degrees north'),
@@ -104,7 +105,7 @@ export default defineService({
             uvIndex: z.null().describe('Always null: these stations do not measure it'),
           })
           .describe('What it measured'),
-        description: z.string().describe('The sky, in the source’s words; may be empty'),
+        description: outsiderText(500).describe('The sky, in the source’s words; may be empty'),
         timestamp: z.string().describe('When it was observed (ISO 8601)'),
         quality: z
           .enum(['verified', 'preliminary'])

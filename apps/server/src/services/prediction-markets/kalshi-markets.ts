@@ -3,6 +3,7 @@ import { limit, text } from '../../service/fields.ts';
 import type { KalshiMarket } from '../../upstreams/kalshi.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { limit, outsiderText, text } from '../../service/fields.ts';
 
 const MARKET_PAGES = 2;
 const EVENT_PAGES = 5;
@@ -33,8 +34,8 @@ export default defineService({
         z.object({
           ticker: z.string().describe('Ticker of the market'),
           eventTicker: z.string().describe('Ticker of the event'),
-          title: z.string().nullable().describe('The question; null where the venue has none'),
-          yesMeans: z.string().nullable().describe('What "yes" stands for within its event'),
+          title: outsiderText(1000).nullable().describe('The question; null where the venue has none'),
+          yesMeans: outsiderText(500).nullable().describe('What "yes" stands for within its event'),
           yesBid: z.number().nullable().describe('USD a contract, 0 to 1; null where nobody quotes'),
           yesAsk: z.number().nullable().describe('Lowest ask for yes, 0 to 1'),
           noBid: z.number().nullable().describe('Highest bid for no, 0 to 1'),
@@ -46,7 +47,7 @@ export default defineService({
           volume: z.number().nullable().describe('Contracts since the start'),
           volume24h: z.number().nullable().describe('Contracts in the last 24 hours'),
           openInterest: z.number().nullable().describe('Contracts'),
-          status: z.string().describe('Where it stands'),
+          status: outsiderText(60).describe('Where it stands'),
           result: z.enum(['yes', 'no']).nullable().describe('Null until it is settled'),
           closeTime: z
             .string()

@@ -3,6 +3,7 @@ import type { KalshiBookLevel, KalshiMarket } from '../../upstreams/kalshi.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import { gap, middle } from '../shared/questions/best-prices.ts';
 import { bookDepth, depthOf } from '../shared/questions/book-depth.ts';
 import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.ts';
@@ -47,14 +48,16 @@ export default defineService({
       .array(
         z.object({
           ticker: z.string().describe('Ticker of the market'),
-          yesMeans: z.string().nullable().describe('What yes stands for; null where the venue does not say'),
+          yesMeans: outsiderText(500)
+            .nullable()
+            .describe('What yes stands for; null where the venue does not say'),
           probability: z
             .number()
             .nullable()
             .describe('Chance of yes, 0 to 1; null where the market gives none'),
           yesBid: z.number().nullable().describe('Highest bid for yes, 0 to 1'),
           yesAsk: z.number().nullable().describe('Lowest ask for yes, 0 to 1'),
-          status: z.string().describe('Where it stands'),
+          status: outsiderText(60).describe('Where it stands'),
         }),
       )
       .describe('The other markets of the event, where an event or a series was named'),

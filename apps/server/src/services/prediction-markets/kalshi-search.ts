@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { limit, text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { limit, outsiderText, text } from '../../service/fields.ts';
 import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.ts';
 import { LEAST_RELEVANCE, readSearch, relevanceOf } from '../shared/questions/search-questions.ts';
 
@@ -26,7 +27,7 @@ export default defineService({
       .array(
         z.object({
           ...kalshiRecord,
-          category: z.string().nullable().describe('Category at the venue; null without one'),
+          category: outsiderText(100).nullable().describe('Category at the venue; null without one'),
           relevanceScore: z.number().describe('Share of what was searched for that it holds, 0 to 1'),
         }),
       )

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { limit, text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { limit, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 
 /** Some events have a market for each of hundreds of candidates. */
 const MARKETS_SHOWN = 50;
@@ -24,9 +25,9 @@ export default defineService({
       .array(
         z.object({
           id: z.string().describe('Id of the event'),
-          slug: z.string().describe('Name in the address of its page'),
-          title: z.string().describe('The event, as the venue puts it'),
-          description: z.string().nullable().describe('Its rules; null where the venue has none'),
+          slug: outsiderText(300).describe('Name in the address of its page'),
+          title: outsiderText(1000).describe('The event, as the venue puts it'),
+          description: outsiderLines(20000).nullable().describe('Its rules; null where the venue has none'),
           volume: z.number().nullable().describe('USD traded since the start'),
           liquidity: z.number().nullable().describe('USD resting in the books'),
           endDate: z
@@ -40,8 +41,8 @@ export default defineService({
             .array(
               z.object({
                 id: z.string().describe('Id of the market'),
-                question: z.string().describe('The question, as the venue puts it'),
-                outcomes: z.array(z.string()).describe('What can be bet on'),
+                question: outsiderText(1000).describe('The question, as the venue puts it'),
+                outcomes: z.array(outsiderText(300)).describe('What can be bet on'),
                 prices: z
                   .array(z.number().nullable())
                   .describe('USD a contract, 0 to 1, in the order of outcomes'),

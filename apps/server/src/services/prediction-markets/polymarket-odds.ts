@@ -3,6 +3,7 @@ import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymark
 import { answer, type Source } from '../../words/answer.ts';
 import { notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import { type BestPrices, toTick } from '../shared/questions/best-prices.ts';
 import { DOWN, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';
 
@@ -46,8 +47,8 @@ export default defineService({
     event: z
       .object({
         id: z.string().describe('Id of the event'),
-        title: z.string().describe('The event, as the venue puts it'),
-        slug: z.string().describe('Name in the address of its page'),
+        title: outsiderText(1000).describe('The event, as the venue puts it'),
+        slug: outsiderText(300).describe('Name in the address of its page'),
         status: z.enum(['active', 'inactive', 'closed']).describe('Where it stands'),
         volume: z.number().nullable().describe('USD traded since the start'),
         liquidity: z.number().nullable().describe('USD resting in the books'),
@@ -60,8 +61,8 @@ export default defineService({
       .array(
         z.object({
           marketId: z.string().describe('Id of the market'),
-          market: z.string().describe('The question'),
-          outcome: z.string().describe('What it bets on'),
+          market: outsiderText(1000).describe('The question'),
+          outcome: outsiderText(300).describe('What it bets on'),
           probability: z
             .number()
             .nullable()
@@ -75,7 +76,7 @@ export default defineService({
     priceHistory: z
       .object({
         marketId: z.string().describe('Id of the market'),
-        outcome: z.string().describe('What it is the price of'),
+        outcome: outsiderText(300).describe('What it is the price of'),
         points: z
           .array(z.object({ time: z.string().describe('ISO 8601'), price: z.number().describe('0 to 1') }))
           .describe('Oldest first'),

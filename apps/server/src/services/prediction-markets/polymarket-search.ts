@@ -3,6 +3,7 @@ import { limit, text } from '../../service/fields.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { limit, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import { gap, middle } from '../shared/questions/best-prices.ts';
 import { bookDepth } from '../shared/questions/book-depth.ts';
 import { DOWN, type LiveQuotes, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';
@@ -36,11 +37,11 @@ export default defineService({
       .array(
         z.object({
           id: z.string().describe('Of the market; ask polymarket-odds for "market:" and this id'),
-          title: z.string().describe('The question'),
-          slug: z.string().describe('Name in the address of its page'),
+          title: outsiderText(1000).describe('The question'),
+          slug: outsiderText(300).describe('Name in the address of its page'),
           eventId: z.string().describe('Id of the event'),
-          eventTitle: z.string().describe('The event, as the venue puts it'),
-          outcomes: z.array(z.string()).describe('What can be bet on'),
+          eventTitle: outsiderText(1000).describe('The event, as the venue puts it'),
+          outcomes: z.array(outsiderText(300)).describe('What can be bet on'),
           prices: z.array(z.number().nullable()).describe('USD a contract, 0 to 1, in the order of outcomes'),
           probability: z
             .number()
@@ -54,9 +55,10 @@ export default defineService({
           volume24h: z.number().nullable().describe('USD in the last 24 hours'),
           liquidity: z.number().nullable().describe('USD resting in the books'),
           endDate: z.string().nullable().describe('When trading ends'),
-          resolutionRule: z.string().nullable().describe('By what it is settled, in the venue’s words'),
-          resolutionSource: z
-            .string()
+          resolutionRule: outsiderLines(10000)
+            .nullable()
+            .describe('By what it is settled, in the venue’s words'),
+          resolutionSource: outsiderText(2000)
             .nullable()
             .describe('What the venue decides it by; null where it does not say'),
           url: z.string().describe('Where to read it'),

@@ -5,6 +5,7 @@ import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymark
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import { type BestPrices, gap, middle } from '../shared/questions/best-prices.ts';
 import { type BookDepth, bookDepth, depthOf } from '../shared/questions/book-depth.ts';
 import { consensusOf } from '../shared/questions/consensus.ts';
@@ -66,12 +67,12 @@ export default defineService({
       .number()
       .nullable()
       .describe('0 to 1, weighted by volume; null unless both venues ask the same question'),
-    consensusReason: z.string().describe('Why the consensus is what it is, or why there is none'),
+    consensusReason: outsiderText(1000).describe('Why the consensus is what it is, or why there is none'),
     platforms: z
       .array(
         z.object({
           platform: z.enum(PLATFORMS).describe('The venue'),
-          market: z.string().describe('The question'),
+          market: outsiderText(1000).describe('The question'),
           marketId: z.string().describe('Id of the market'),
           probability: z.number().nullable().describe('Of yes, 0 to 1: middle of the best quotes'),
           bestBid: z.number().nullable().describe('USD a contract; null where nobody quotes'),
@@ -87,8 +88,7 @@ export default defineService({
             .string()
             .nullable()
             .describe('When trading ends (ISO 8601); null where the venue does not say'),
-          resolutionRule: z
-            .string()
+          resolutionRule: outsiderLines(10000)
             .nullable()
             .describe('What decides it; null where the venue does not say'),
           url: z.string().describe('Where to read it'),
@@ -103,7 +103,7 @@ export default defineService({
       .object({
         score: z.number().describe('How alike the two questions are, 0 to 1'),
         confidence: z.enum(['high', 'medium', 'low']).describe('How sure it is that they ask the same'),
-        doubts: z.array(z.string()).describe('What may tell them apart'),
+        doubts: z.array(outsiderText(500)).describe('What may tell them apart'),
       })
       .nullable()
       .describe('How like the two questions are; null when fewer than two are shown'),
@@ -115,7 +115,7 @@ export default defineService({
       .array(
         z.object({
           platform: z.enum(PLATFORMS).describe('The venue'),
-          market: z.string().describe('The question, as the venue puts it'),
+          market: outsiderText(1000).describe('The question, as the venue puts it'),
           marketId: z.string().describe('Id of the market'),
           probability: z
             .number()

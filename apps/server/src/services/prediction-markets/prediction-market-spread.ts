@@ -5,6 +5,7 @@ import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymark
 import { answer, type Source } from '../../words/answer.ts';
 import { UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { limit, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { type Direction, directions, midOf, type Quotes } from '../shared/questions/executable-edge.ts';
 import { kalshiQuestion } from '../shared/questions/kalshi-question.ts';
 import { atLeast, matchQuestions, type Pair } from '../shared/questions/match-questions.ts';
@@ -19,7 +20,7 @@ const KALSHI_PAGES = 3;
 const SPARE_CANDIDATES = 5;
 
 const venue = {
-  question: z.string().describe('The question, as the venue puts it'),
+  question: outsiderText(1000).describe('The question, as the venue puts it'),
   yes: z.number().describe('Probability of yes, 0 to 1: middle of the best quotes'),
   yesBid: z.number().describe('Highest bid for yes, 0 to 1'),
   yesAsk: z.number().describe('Lowest ask for yes, 0 to 1'),
@@ -53,7 +54,7 @@ export default defineService({
     opportunities: z
       .array(
         z.object({
-          event: z.string().describe('The question'),
+          event: outsiderText(1000).describe('The question'),
           polymarket: z
             .object({ marketId: z.string().describe('Id of the market'), ...venue })
             .describe('At Polymarket'),
@@ -84,8 +85,8 @@ export default defineService({
             .enum(['low', 'medium', 'high'])
             .describe('How sure it is that both ask the same'),
           matchScore: z.number().describe('Similarity of the two questions, 0 to 1'),
-          matchDoubts: z.array(z.string()).describe('What may tell them apart'),
-          actionHint: z.string().describe('What to do, in a sentence'),
+          matchDoubts: z.array(outsiderText(500)).describe('What may tell them apart'),
+          actionHint: outsiderText(1000).describe('What to do, in a sentence'),
         }),
       )
       .describe('Questions at both venues, the widest apart first'),

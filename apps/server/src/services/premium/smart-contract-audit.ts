@@ -11,6 +11,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import { counted, POINTS, printable, reported, scored } from '../shared/chain/audit-report.ts';
 import { type ContractCode, readContractCode } from '../shared/chain/contract-code.ts';
 import { sourcesOf } from '../shared/chain/given-source.ts';
@@ -29,24 +30,24 @@ const finding = z.object({
   swc: z.string().nullable().describe('Entry of the SWC registry'),
   severity: z.enum(SEVERITIES).describe('How grave it is'),
   confidence: z.enum(['high', 'medium', 'low']).describe('How sure that is'),
-  title: z.string().describe('What it is'),
-  file: z.string().nullable().describe('The file; null where it is of none'),
+  title: outsiderText(300).describe('What it is'),
+  file: outsiderText(500).nullable().describe('The file; null where it is of none'),
   line: z.number().int().nullable().describe('Its first line; null where it has none'),
   endLine: z.number().int().nullable().describe('Its last line; null where it has none'),
   related: z
     .array(
       z.object({
-        file: z.string().describe('The file'),
+        file: outsiderText(500).describe('The file'),
         line: z.number().int().describe('The line'),
-        what: z.string().describe('What is there'),
+        what: outsiderText(1000).describe('What is there'),
       }),
     )
     .describe('Other places that matter for it'),
-  contract: z.string().nullable().describe('The contract; null where it is in none'),
-  function: z.string().nullable().describe('The function; null where it is in none'),
-  snippet: z.string().nullable().describe('The line itself'),
-  description: z.string().describe('What is there, and why it matters'),
-  remediation: z.string().describe('How to mend it'),
+  contract: outsiderText(300).nullable().describe('The contract; null where it is in none'),
+  function: outsiderText(300).nullable().describe('The function; null where it is in none'),
+  snippet: outsiderText(1000).nullable().describe('The line itself'),
+  description: outsiderText(4000).describe('What is there, and why it matters'),
+  remediation: outsiderText(4000).describe('How to mend it'),
 });
 
 /** The contract to audit, and where its source came from. */
@@ -133,30 +134,31 @@ export default defineService({
         low: z.number().int().describe('Low findings'),
       })
       .describe('Findings by severity'),
-    verdict: z.string().describe('The result in a sentence'),
+    verdict: outsiderText(1000).describe('The result in a sentence'),
     source: z
       .object({
         origin: z.enum(['sourcify', 'request']).describe('Whether the source is Sourcify’s or the request’s'),
-        match: z.string().nullable().describe('How Sourcify matched it with the code on the chain'),
-        contractName: z.string().nullable().describe('Its main contract; null where that is not known'),
+        match: outsiderText(60).nullable().describe('How Sourcify matched it with the code on the chain'),
+        contractName: outsiderText(300)
+          .nullable()
+          .describe('Its main contract; null where that is not known'),
         files: z.number().int().describe('Files'),
         lines: z.number().int().describe('Lines'),
-        pragma: z
-          .string()
+        pragma: outsiderText(200)
           .nullable()
           .describe('The compiler versions that it asks for; null where it asks for none'),
         compiler: z.string().nullable().describe('What compiled it here; null: the tolerant parser read it'),
-        compilerStated: z.string().nullable().describe('What it was compiled with, as Sourcify says'),
+        compilerStated: outsiderText(200).nullable().describe('What it was compiled with, as Sourcify says'),
         pragmaReplaced: z
           .boolean()
           .describe('The version asked for is not here: the newest of its minor compiled it'),
         typed: z.boolean().describe('Whether a compiler resolved names and types'),
-        compilerError: z.string().nullable().describe('Why no compiler took it; null where one did'),
+        compilerError: outsiderLines(2000).nullable().describe('Why no compiler took it; null where one did'),
       })
       .describe('What was audited'),
     examined: z
       .object({
-        contracts: z.array(z.string()).describe('Contracts'),
+        contracts: z.array(outsiderText(300)).describe('Contracts'),
         rules: z.array(z.string()).describe('Rules'),
       })
       .describe('What the audit covers'),

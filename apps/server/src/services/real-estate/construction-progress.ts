@@ -4,6 +4,7 @@ import type { Granule } from '../../upstreams/cmr.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { isoDate, latitude, longitude, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { dayOf, daysBetween, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 
 const IMAGERY = ['HLSS30', 'HLSL30'];
@@ -132,12 +133,14 @@ export default defineService({
           .array(
             z.object({
               date: z.string().describe('When the picture was taken (ISO 8601)'),
-              satellite: z.string().nullable().describe('Satellite; null where the file does not say'),
+              satellite: outsiderText(200).nullable().describe('Satellite; null where the file does not say'),
               cloudCover: z
                 .number()
                 .nullable()
                 .describe('Percent of the whole picture; null where it does not say'),
-              previewUrl: z.string().nullable().describe('Address of a preview; null where there is none'),
+              previewUrl: outsiderText(2000)
+                .nullable()
+                .describe('Address of a preview; null where there is none'),
               resolutionM: z.number().describe('Side of a pixel in meters'),
             }),
           )

@@ -6,6 +6,7 @@ import type { StateIndex } from '../../upstreams/fhfa.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { nameText, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import {
   COMPARABLES_METHOD,
   COMPARISON_FIELDS,
@@ -54,7 +55,7 @@ export default defineService({
     data: z
       .object({
         propertyId: z.string().nullable().describe('As given; null without one'),
-        address: z.string().describe('The address that was found, as the Census Bureau writes it'),
+        address: outsiderText(300).describe('The address that was found, as the Census Bureau writes it'),
         location: z
           .object({ lat: z.number().describe('Degrees north'), lon: z.number().describe('Degrees east') })
           .describe('Of the address'),
@@ -76,7 +77,7 @@ export default defineService({
         tract: z
           .object({
             geoId: z.string().describe('FIPS codes of state, county and tract'),
-            name: z.string().describe('What the survey calls it'),
+            name: outsiderText(300).describe('What the survey calls it'),
             medianValue: usd('Median value by the survey'),
             marginOfError: z
               .number()

@@ -3,6 +3,7 @@ import { latitude, longitude } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { latitude, longitude, outsiderText } from '../../service/fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';
 
@@ -75,7 +76,7 @@ export default defineService({
           .object({
             pollutant: z.enum(POLLUTANTS).describe('The one that was asked for'),
             value: z.number().nullable().describe('Its value, as above'),
-            unit: z.string().describe('Its unit'),
+            unit: outsiderText(30).describe('Its unit'),
           })
           .nullable()
           .describe('The pollutant that was asked for; null when none was'),

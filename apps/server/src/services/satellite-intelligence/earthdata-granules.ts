@@ -3,6 +3,7 @@ import { isoDate, latitude, limit, longitude, numberBetween, text } from '../../
 import type { GranuleBox } from '../../upstreams/cmr.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
+import { isoDate, latitude, limit, longitude, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { dayOf, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 
 /** One collection for each of the other services: rain, sea temperature, soil moisture, ocean color and the surface. */
@@ -66,12 +67,14 @@ export default defineService({
         granules: z
           .array(
             z.object({
-              id: z.string().describe('Concept id in the repository'),
-              title: z.string().describe('Name of the file’s record'),
-              collection: z.string().describe('Short name of its collection'),
-              version: z.string().describe('Version of the collection'),
-              platform: z.string().nullable().describe('Satellite; null where the file does not say'),
-              instrument: z.string().nullable().describe('Instrument; null where the file does not say'),
+              id: outsiderText(200).describe('Concept id in the repository'),
+              title: outsiderText(500).describe('Name of the file’s record'),
+              collection: outsiderText(200).describe('Short name of its collection'),
+              version: outsiderText(60).describe('Version of the collection'),
+              platform: outsiderText(200).nullable().describe('Satellite; null where the file does not say'),
+              instrument: outsiderText(200)
+                .nullable()
+                .describe('Instrument; null where the file does not say'),
               startDate: z.string().describe('Beginning of the observation (ISO 8601)'),
               endDate: z.string().describe('End of the observation (ISO 8601)'),
               cloudCover: z.number().nullable().describe('Percent; null where the file does not say'),
@@ -79,9 +82,11 @@ export default defineService({
                 .array(z.number())
                 .nullable()
                 .describe('west, south, east, north in degrees; west above east crosses the antimeridian'),
-              downloadUrls: z.array(z.string()).describe('Addresses of its data over HTTPS'),
-              thumbnailUrl: z.string().nullable().describe('Address of a preview; null where there is none'),
-              dataCenter: z.string().describe('Who keeps the file'),
+              downloadUrls: z.array(outsiderText(2000)).describe('Addresses of its data over HTTPS'),
+              thumbnailUrl: outsiderText(2000)
+                .nullable()
+                .describe('Address of a preview; null where there is none'),
+              dataCenter: outsiderText(200).describe('Who keeps the file'),
               sizeMb: z.number().nullable().describe('Megabytes of 1,048,576 bytes'),
             }),
           )

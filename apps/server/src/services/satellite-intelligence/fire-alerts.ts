@@ -9,6 +9,7 @@ import {
 import { FIRE_MAPS } from '../../upstreams/gibs-maps.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { latitude, limit, longitude, numberBetween, outsiderText } from '../../service/fields.ts';
 import type { PictureBox } from '../map-pictures.ts';
 import { boxesAround, distanceKm, type EarthBox, split } from '../shared/earth/great-circle.ts';
 import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';
@@ -77,15 +78,15 @@ export default defineService({
               lon: z.number().describe('Longitude of the pixel’s middle'),
               brightness: z.number().describe('Brightness temperature in kelvin'),
               confidence: z.enum(['low', 'nominal', 'high']).describe('Quality flag of the source'),
-              confidenceAsGiven: z
-                .string()
-                .describe('The flag as the source writes it: a letter, or percent'),
+              confidenceAsGiven: outsiderText(20).describe(
+                'The flag as the source writes it: a letter, or percent',
+              ),
               frp: z
                 .number()
                 .nullable()
                 .describe('Fire radiative power in megawatts; null where it was not retrieved'),
-              satellite: z.string().describe('Satellite, as the source names it'),
-              instrument: z.string().describe('VIIRS or MODIS'),
+              satellite: outsiderText(60).describe('Satellite, as the source names it'),
+              instrument: outsiderText(60).describe('VIIRS or MODIS'),
               acqDate: z.string().describe('Day of the picture in UTC'),
               acqTime: z.string().describe('Time of the picture in UTC, HH:MM'),
               observedAt: z.string().describe('Both as ISO 8601'),

@@ -4,7 +4,7 @@ import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import type { UpstreamName } from '../../upstreams/index.ts';
 import { defineService, type RunContext, type Service } from '../define.ts';
 import { invalid } from '../shared/earth/observation-day.ts';
-import { isoDate, latitude, longitude } from '../../service/fields.ts';
+import { isoDate, latitude, longitude, outsiderObject } from '../../service/fields.ts';
 import granules from './earthdata-granules.ts';
 import oceanColor from './earthdata-ocean-color.ts';
 import precipitation from './earthdata-precipitation.ts';
@@ -70,11 +70,9 @@ export default defineService({
     }),
   output: z.object({
     product: z.enum(NAMES).describe('The product, by its own name'),
-    data: z
-      .record(z.string(), z.unknown())
-      .describe(
-        'What the service of that name answers under data: earthdata-precipitation, earthdata-sst and so on',
-      ),
+    data: outsiderObject(2_000).describe(
+      'What the service of that name answers under data: earthdata-precipitation, earthdata-sst and so on',
+    ),
     availableProducts: z.array(z.string()).describe('What there is'),
     poweredBy: z.string().describe('Whose data it is'),
   }),

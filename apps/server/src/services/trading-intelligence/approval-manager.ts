@@ -13,6 +13,7 @@ import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { searchBack } from '../shared/chain/chain-logs.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
 import { amountRaw } from '../shared/chain/token-amount.ts';
@@ -47,7 +48,7 @@ export const output = z.object({
   chain: z.enum(EVM_CHAIN_NAMES).describe('The chain, by name'),
   ownerAddress: z.string().describe('The wallet that allows'),
   tokenAddress: z.string().nullable().describe('The token; null in list mode'),
-  tokenSymbol: z.string().nullable().describe('Its ticker; null where nobody knows it'),
+  tokenSymbol: outsiderText(60).nullable().describe('Its ticker; null where nobody knows it'),
   spenderAddress: z.string().nullable().describe('Who may take it; null in list mode'),
   spenderIsContract: z.boolean().nullable().describe('False: the allowance is to somebody’s account'),
   currentAllowance: z.string().nullable().describe('In the smallest unit; null in list mode'),
@@ -65,7 +66,7 @@ export const output = z.object({
   simulation: z
     .object({
       success: z.boolean().describe('Whether the trial run went through'),
-      revertReason: z.string().nullable().describe('Why the trial run failed; null where it did not'),
+      revertReason: outsiderText(300).nullable().describe('Why the trial run failed; null where it did not'),
     })
     .nullable()
     .describe('A trial run of `transaction`'),
@@ -73,7 +74,7 @@ export const output = z.object({
     .array(
       z.object({
         tokenAddress: z.string().describe('Address of the token'),
-        symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+        symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
         spender: z.string().describe('Who may take it'),
         allowance: z.string().describe('Now, in the smallest unit'),
         allowanceFormatted: z.string().nullable().describe('In whole tokens'),

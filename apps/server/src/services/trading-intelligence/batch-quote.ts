@@ -6,6 +6,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { sameAddress } from '../shared/chain/chain-pools.ts';
 import { quoteSwaps, type SwapOutcome } from '../shared/chain/chain-quotes.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
@@ -43,8 +44,12 @@ export const output = z.object({
         toToken: z.string().describe('As asked'),
         fromAddress: z.string().nullable().describe('Token that is given; null where nobody knows it'),
         toAddress: z.string().nullable().describe('Token that is received; null where nobody knows it'),
-        fromSymbol: z.string().nullable().describe('Ticker of the token given; null where nobody knows it'),
-        toSymbol: z.string().nullable().describe('Ticker of the token received; null where nobody knows it'),
+        fromSymbol: outsiderText(60)
+          .nullable()
+          .describe('Ticker of the token given; null where nobody knows it'),
+        toSymbol: outsiderText(60)
+          .nullable()
+          .describe('Ticker of the token received; null where nobody knows it'),
         chain: z.enum(CHAINS).describe('The chain, by name'),
         amount: z.string().nullable().describe('In whole tokens'),
         amountRaw: z.string().nullable().describe('In the smallest unit'),
@@ -63,7 +68,7 @@ export const output = z.object({
           .array(
             z.object({
               pool: z.string().describe('Address of the pool'),
-              dex: z.string().describe('The exchange'),
+              dex: outsiderText(60).describe('The exchange'),
               feePct: z.number().describe('Its fee in percent'),
               fromAddress: z.string().describe('Token that goes in'),
               toAddress: z.string().describe('Token that comes out'),
@@ -79,7 +84,7 @@ export const output = z.object({
         error: z
           .object({
             code: z.string().describe('A name for machines'),
-            message: z.string().describe('The same in a sentence'),
+            message: outsiderText(500).describe('The same in a sentence'),
           })
           .nullable()
           .describe('Why there is no quote'),

@@ -8,6 +8,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import {
   findPools,
   readPools,
@@ -24,11 +25,11 @@ const MOST_POOLS = 50;
 
 const usd = z.number().nonnegative().nullable();
 const pool = z.object({
-  dex: z.string().describe('The exchange'),
+  dex: outsiderText(60).describe('The exchange'),
   pairAddress: z.string().describe('Address of the pool'),
-  baseSymbol: z.string().nullable().describe('Ticker of the base token; null where nobody knows it'),
+  baseSymbol: outsiderText(60).nullable().describe('Ticker of the base token; null where nobody knows it'),
   baseAddress: z.string().describe('The base token'),
-  quoteSymbol: z.string().nullable().describe('Ticker of the quote token; null where nobody knows it'),
+  quoteSymbol: outsiderText(60).nullable().describe('Ticker of the quote token; null where nobody knows it'),
   quoteAddress: z.string().describe('The quote token'),
   liquidityUsd: usd.describe('Value of both sides; null where it could not be valued'),
   volume24hUsd: usd.describe('Null for pools that only the chain knows'),

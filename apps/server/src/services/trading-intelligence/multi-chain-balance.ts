@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import { walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
 import { inUnits, type TokenHolding } from '../shared/wallet/wallet-holdings.ts';
@@ -9,7 +10,7 @@ import { SURVEY_NEEDS, surveyWallet, type Valued } from '../shared/wallet/wallet
 
 const usd = z.number().nonnegative().nullable();
 const token = z.object({
-  symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+  symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
   address: z.string().describe('Address of the token'),
   decimals: z.number().int().describe('Decimal places of the smallest unit'),
   balance: z.string().describe('In whole tokens, exactly'),

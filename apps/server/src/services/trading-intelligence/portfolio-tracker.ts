@@ -3,6 +3,7 @@ import type { Upstreams } from '../../upstreams/index.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
+import { outsiderText } from '../fields.ts';
 import { isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
 import { walletHistory } from '../shared/wallet/wallet-history.ts';
@@ -48,7 +49,7 @@ export default defineService({
       .array(
         z.object({
           chain: z.enum(CHAINS).describe('The chain, by name'),
-          symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+          symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
           address: z.string().nullable().describe('Null for the coin of the chain itself'),
           balance: z.string().describe('In whole units, exactly'),
           priceUsd: usd.describe('Price of one in USD'),

@@ -4,6 +4,7 @@ import type { YieldPool } from '../../upstreams/llama-pools.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { limit, numberBetween, outsiderText, text } from '../../service/fields.ts';
 
 const RISKS = ['low', 'medium', 'high'] as const;
 type Risk = (typeof RISKS)[number];
@@ -93,9 +94,11 @@ export default defineService({
       .array(
         z.object({
           id: z.string().describe("DefiLlama's id of the pool"),
-          protocol: z.string().describe('The protocol'),
-          token: z.string().describe('Tickers with dashes between, as the source writes them'),
-          pool: z.string().nullable().describe('What tells it from others of the same protocol and tokens'),
+          protocol: outsiderText(120).describe('The protocol'),
+          token: outsiderText(200).describe('Tickers with dashes between, as the source writes them'),
+          pool: outsiderText(200)
+            .nullable()
+            .describe('What tells it from others of the same protocol and tokens'),
           type: z
             .enum(['single', 'multi'])
             .nullable()

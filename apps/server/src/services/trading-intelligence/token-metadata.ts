@@ -6,6 +6,7 @@ import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { readTokens } from '../shared/chain/chain-token.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 
@@ -30,8 +31,8 @@ export default defineService({
     chain: chainName,
   }),
   output: z.object({
-    name: z.string().nullable().describe('Name of the token; null where it has none'),
-    symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+    name: outsiderText(100).nullable().describe('Name of the token; null where it has none'),
+    symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
     decimals: z.number().int().nullable().describe('Decimal places of the smallest unit'),
     totalSupply: z.string().nullable().describe('In the smallest unit'),
     totalSupplyFormatted: z.string().nullable().describe('In whole tokens, exactly'),

@@ -6,6 +6,7 @@ import { type Answer, answer } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, text, tokenAddress } from '../../service/fields.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   coinGeckoQuote,
@@ -38,8 +39,8 @@ const output = z.object({
   change24h: z.number().nullable().describe('Percent over the last 24 hours'),
   volume24h: usd.describe('USD traded in the last 24 hours'),
   marketCap: usd.describe('USD'),
-  symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
-  name: z.string().nullable().describe('Name of the token; null where nobody knows it'),
+  symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
+  name: outsiderText(100).nullable().describe('Name of the token; null where nobody knows it'),
   tokenAddress: z.string().nullable().describe('Address of the token; null where a ticker was asked for'),
   chain: z.enum(CHAINS).nullable().describe('Its chain; null where a ticker was asked for'),
   liquidityUsd: usd.describe('USD in pools of at least 1,000 USD on this chain'),

@@ -5,6 +5,7 @@ import type { Upstreams } from '../../upstreams/index.ts';
 import { answer } from '../../words/answer.ts';
 import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import { type PriceHistory, priceHistory } from '../shared/market/price-history.ts';
 import { momentumOf } from '../shared/market/price-momentum.ts';
@@ -72,8 +73,8 @@ export default defineService({
     )
     .meta({ anyOf: [{ required: ['tokenSymbol'] }, { required: ['tokenAddress', 'chain'] }] }),
   output: z.object({
-    tokenSymbol: z.string().describe('Ticker'),
-    name: z.string().nullable().describe('Name of the token; null where nobody knows it'),
+    tokenSymbol: outsiderText(60).describe('Ticker'),
+    name: outsiderText(100).nullable().describe('Name of the token; null where nobody knows it'),
     sentiment: z.enum(['bullish', 'bearish', 'neutral']).describe('The sentiment in a word'),
     score: z.number().min(0).max(100).describe('0 (bearish) to 100 (bullish); 50 is neutral'),
     momentum: z.string().describe('What the price did over 7 days, against what is usual'),

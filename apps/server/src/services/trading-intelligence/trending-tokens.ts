@@ -6,6 +6,7 @@ import { type Answer, answer, type Source } from '../../words/answer.ts';
 import type { ChainName } from '../../words/chain-names.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, limit, outsiderText, text } from '../../service/fields.ts';
 
 /** Pools come 20 a page, and several pools may have the same token. */
 const MAX_PAGES = 4;
@@ -17,15 +18,15 @@ const output = z.object({
     .array(
       z.object({
         rank: z.number().int().describe('1 is the first'),
-        symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
-        name: z.string().nullable().describe('Name of the token; null where nobody knows it'),
+        symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
+        name: outsiderText(100).nullable().describe('Name of the token; null where nobody knows it'),
         address: z.string().nullable().describe('Null for a coin without a home among the chains'),
-        chain: z.string().nullable().describe("Our chain name, or the source's for other chains"),
+        chain: outsiderText(60).nullable().describe("Our chain name, or the source's for other chains"),
         priceUsd: usd.describe('Price of one in USD'),
         change24h: z.number().nullable().describe('Percent'),
         volume24h: usd.describe('USD; of the trending pool only, where reason names one'),
         liquidityUsd: usd.describe('Of the trending pool'),
-        reason: z.string().describe('Why it is in the list'),
+        reason: outsiderText(300).describe('Why it is in the list'),
         paidPromotion: z
           .boolean()
           .nullable()

@@ -5,6 +5,7 @@ import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { recentCounterparties, walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
@@ -100,8 +101,8 @@ export default defineService({
           address: z.string().describe('The address that the list names'),
           list: z.string().describe('The list, by its short name'),
           uid: z.string().describe('Id of the entry in its list'),
-          name: z.string().describe('Whom the list names for it'),
-          programs: z.array(z.string()).describe('Sanctions programmes that the entry is under'),
+          name: outsiderText(300).describe('Whom the list names for it'),
+          programs: z.array(outsiderText(100)).describe('Sanctions programmes that the entry is under'),
           listPublishedAt: z.string().describe('When its publisher issued the list'),
           transactionHash: z
             .string()

@@ -8,6 +8,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, notFound, sourceUnavailable, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
+import { chainName, limit, numberBetween, outsiderText } from '../../service/fields.ts';
 import { readTokens } from '../shared/chain/chain-token.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import {
@@ -61,7 +62,7 @@ export default defineService({
       .array(
         z.object({
           chain: z.enum(CHAINS).describe('The chain, by name'),
-          token: z.string().describe('Symbol; the address where the token has none'),
+          token: outsiderText(100).describe('Symbol; the address where the token has none'),
           tokenAddress: z.string().describe('Address of the token'),
           amount: z.string().describe('In whole tokens, exactly'),
           valueUsd: z.number().nonnegative().describe('Value in USD'),
@@ -85,7 +86,7 @@ export default defineService({
           fromBlock: z.number().int().nullable().describe('The first block; null where none was read'),
           toBlock: z.number().int().nullable().describe('The last block; null where none was read'),
           transfers: z.number().int().describe('How many were looked through'),
-          tokens: z.array(z.string()).describe('Whose transfers were looked through'),
+          tokens: z.array(outsiderText(100)).describe('Whose transfers were looked through'),
           error: z
             .enum(['not_configured', 'unavailable', 'not_evm', 'no_token_priced'])
             .nullable()

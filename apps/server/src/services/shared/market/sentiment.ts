@@ -4,6 +4,7 @@ import { headlineTone } from '../../../quant/headline-tone.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import type { Source } from '../../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../../words/failure.ts';
+import { outsiderText } from '../../fields.ts';
 
 const DAY_MS = 86_400_000;
 /** With fewer documents the figure is mostly chance. */
@@ -25,8 +26,8 @@ export const sentimentPart = z.object({
   asOf: z.string().nullable().describe('Date of it; null where it has none'),
 });
 export const article = z.object({
-  title: z.string().describe('The headline'),
-  url: z.string().describe('Where to read it'),
+  title: outsiderText(500).describe('The headline'),
+  url: outsiderText(2000).describe('Where to read it'),
   tone: z.number().nullable().describe('-1 (bad) to 1 (good); null where the rules know no word of it'),
   source: z.enum(['gdelt', 'hackernews']).describe('Where it was found'),
 });

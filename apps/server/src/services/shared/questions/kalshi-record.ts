@@ -1,14 +1,15 @@
 /** A Kalshi market as answers show it. */
 import { z } from 'zod';
 import type { KalshiMarket } from '../../../upstreams/kalshi.ts';
+import { outsiderLines, outsiderText } from '../../fields.ts';
 import { gap, middle } from './best-prices.ts';
 import { ruleText } from './rule-text.ts';
 
 export const kalshiRecord = {
   ticker: z.string().describe('Ticker of the market'),
   eventTicker: z.string().describe('Ticker of the event'),
-  title: z.string().nullable().describe('The question; null where the venue has none'),
-  yesMeans: z.string().nullable().describe('What "yes" stands for within its event'),
+  title: outsiderText(1000).nullable().describe('The question; null where the venue has none'),
+  yesMeans: outsiderText(500).nullable().describe('What "yes" stands for within its event'),
   probability: z
     .number()
     .nullable()
@@ -24,10 +25,10 @@ export const kalshiRecord = {
   volume: z.number().nullable().describe('Contracts since the start'),
   volume24h: z.number().nullable().describe('Contracts in the last 24 hours'),
   openInterest: z.number().nullable().describe('Contracts'),
-  status: z.string().describe('Where it stands'),
+  status: outsiderText(60).describe('Where it stands'),
   result: z.enum(['yes', 'no']).nullable().describe('Null until it is settled'),
   closeTime: z.string().nullable().describe('When trading ends'),
-  resolutionRule: z.string().nullable().describe('By what it is settled, in the venue’s words'),
+  resolutionRule: outsiderLines(10000).nullable().describe('By what it is settled, in the venue’s words'),
   url: z.string().describe('Where to read it'),
 };
 
