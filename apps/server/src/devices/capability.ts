@@ -1,6 +1,6 @@
 /** Devices as services sell them: to whom they may be sold, and what their owner gets of it. */
 import { ownerOf, type Payer } from '../custody/owner.ts';
-import type { ReportingDevice, ReportingDevices } from '../services/reported-devices.ts';
+import type { DevicesToChooseFrom, ReportingDevice, ReportingDevices } from '../services/reported-devices.ts';
 import { notFound } from '../words/failure.ts';
 import type { Exports } from './exports.ts';
 import type { Readings } from './readings.ts';
@@ -61,17 +61,7 @@ export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevic
       return readable.map(admit);
     },
 
-    async toChooseFrom(limit) {
-      const own = accountId === null ? [] : await registry.ofOwner(accountId, MAX_LOOKED_THROUGH);
-      const open = await registry.publicInFleets(MAX_LOOKED_THROUGH);
-      const kept = own.filter(({ revokedAtMs }) => revokedAtMs === null);
-      const others = open.filter(({ owner }) => owner !== accountId);
-      const alone = kept.flatMap(({ deviceId, fleetId }) => (fleetId === null ? [deviceId] : []));
-      return {
-        fleets: [...fleetsIn(kept, true), ...fleetsIn(others, false)].slice(0, limit),
-        alone: alone.slice(0, limit),
-      };
-    },
+    toChooseFrom: (limit) => toChooseFrom(registry, accountId, limit),
 
     last: (deviceId, sensors) => readings.last(numberOf(deviceId), sensors),
     lastPosition: (deviceId) => readings.lastPosition(numberOf(deviceId)),
@@ -98,4 +88,20 @@ function fleetsIn(devices: readonly Device[], isOwn: boolean) {
   for (const { fleetId } of devices)
     if (fleetId !== null) counts.set(fleetId, (counts.get(fleetId) ?? 0) + 1);
   return [...counts].map(([fleetId, count]) => ({ fleetId, devices: count, isOwn }));
+}
+
+async function toChooseFrom(
+  registry: CapabilityParts['registry'],
+  accountId: bigint | null,
+  limit: number,
+): Promise<DevicesToChooseFrom> {
+  const own = accountId === null ? [] : await registry.ofOwner(accountId, MAX_LOOKED_THROUGH);
+  const open = await registry.publicInFleets(MAX_LOOKED_THROUGH);
+  const kept = own.filter(({ revokedAtMs }) => revokedAtMs === null);
+  const others = open.filter(({ owner }) => owner !== accountId);
+  const alone = kept.flatMap(({ deviceId, fleetId }) => (fleetId === null ? [deviceId] : []));
+  return {
+    fleets: [...fleetsIn(kept, true), ...fleetsIn(others, false)].slice(0, limit),
+    alone: alone.slice(0, limit),
+  };
 }

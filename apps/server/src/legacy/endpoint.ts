@@ -99,12 +99,8 @@ export function defineEndpoint<Reads extends z.ZodObject>(
           return readTexts(input, service.adapt === undefined ? named : service.adapt(named));
         },
         async run(input, context) {
-          if (reads === undefined || shape === undefined) {
-            const made = await service.run(input, context);
-            const isJson = service.mediaType === 'application/json';
-            // What outsiders wrote is cleaned by the service's own declaration.
-            return isJson ? { ...made, fields: service.output.parse(made.fields) } : made;
-          }
+          if (reads === undefined || shape === undefined)
+            return declared(service, await service.run(input, context));
           const notes: string[] = [];
           const answers: Answer<unknown>[] = [];
           const first = service.run(input, context).then((made) => {
@@ -120,9 +116,7 @@ export function defineEndpoint<Reads extends z.ZodObject>(
               const made = await askBeside(other, body, context);
               if (made === null) notes.push(`${name} could not be asked: what it tells is null here.`);
               else answers.push(made);
-              return made === null || other === undefined
-                ? null
-                : wanted.parse(other.output.parse(made.fields));
+              return made === null || other === undefined ? null : wanted.parse(declared(other, made).fields);
             },
           });
           return answer(
@@ -137,6 +131,14 @@ export function defineEndpoint<Reads extends z.ZodObject>(
       };
     },
   };
+}
+
+/** An answer as its service declares it, so that what outsiders wrote is cleaned. */
+function declared(
+  { mediaType, output }: Service,
+  made: Answer<Record<string, unknown>>,
+): Answer<Record<string, unknown>> {
+  return mediaType === 'application/json' ? { ...made, fields: output.parse(made.fields) } : made;
 }
 
 /** What an example is built from: the service's own example, without a second service. */
