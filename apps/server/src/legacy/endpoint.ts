@@ -99,8 +99,7 @@ export function defineEndpoint<Reads extends z.ZodObject>(
           return readTexts(input, service.adapt === undefined ? named : service.adapt(named));
         },
         async run(input, context) {
-          if (reads === undefined || shape === undefined)
-            return declared(service, await service.run(input, context));
+          if (reads === undefined || shape === undefined) return runDeclared(service, input, context);
           const notes: string[] = [];
           const answers: Answer<unknown>[] = [];
           const first = service.run(input, context).then((made) => {
@@ -112,11 +111,10 @@ export function defineEndpoint<Reads extends z.ZodObject>(
             input: { ...Object(input) },
             nowMs: context.nowMs,
             async beside(name, body, wanted) {
-              const other = registry.get(name);
-              const made = await askBeside(other, body, context);
+              const made = await askBeside(registry.get(name), body, context);
               if (made === null) notes.push(`${name} could not be asked: what it tells is null here.`);
               else answers.push(made);
-              return made === null || other === undefined ? null : wanted.parse(declared(other, made).fields);
+              return made === null ? null : wanted.parse(made.fields);
             },
           });
           return answer(
@@ -133,12 +131,15 @@ export function defineEndpoint<Reads extends z.ZodObject>(
   };
 }
 
-/** An answer as its service declares it, so that what outsiders wrote is cleaned. */
-function declared(
-  { mediaType, output }: Service,
-  made: Answer<Record<string, unknown>>,
-): Answer<Record<string, unknown>> {
-  return mediaType === 'application/json' ? { ...made, fields: output.parse(made.fields) } : made;
+/** Runs a service and reads its answer as it declares it, so that what outsiders wrote is cleaned. */
+async function runDeclared(
+  service: Service,
+  input: unknown,
+  context: RunContext<UpstreamName>,
+): Promise<Answer<Record<string, unknown>>> {
+  const made = await service.run(input, context);
+  if (service.mediaType !== 'application/json') return made;
+  return { ...made, fields: service.output.parse(made.fields) };
 }
 
 /** What an example is built from: the service's own example, without a second service. */
@@ -165,7 +166,7 @@ async function askBeside(
   const input = service?.input.safeParse(body);
   if (service === undefined || input?.success !== true) return null;
   try {
-    return await service.run(input.data, context);
+    return await runDeclared(service, input.data, context);
   } catch (error) {
     if (error instanceof ServiceFailure) return null;
     throw error;
