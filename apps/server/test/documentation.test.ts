@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, normalize, sep } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { NAME_RECALL, NAMESAKES } from '../src/compliance/name-recall.ts';
 import { CALL_ERRORS } from '../src/discovery/call-errors.ts';
 import { NETWORKS } from '../src/rails/x402/networks.ts';
 import { changed, linesOf, shownChanges } from './shown-change.fixture.ts';
@@ -433,5 +434,18 @@ describe('docs/cards.md', () => {
     const [, text = ''] = /\*\*These events\*\*[\s\S]*?```text\n([\s\S]*?)```/.exec(cards()) ?? [];
     assert(types.length > 10);
     assert.deepEqual(text.trim().split(/\s+/).toSorted(), types);
+  });
+});
+
+describe('how names are compared with lists', () => {
+  test('is told with the recall and the namesakes that are measured', () => {
+    const text = document('docs/sources.md').replace(/\s+/g, ' ');
+    const { known, heldOut } = NAME_RECALL;
+    for (const { pairs, found } of [known, heldOut]) {
+      assert(text.includes(`${found} of ${pairs}`), `${found} of ${pairs}`);
+    }
+    for (const [of, { review, strong }] of Object.entries(NAMESAKES)) {
+      assert(text.includes(`| ${of} | ${review} % | ${strong} % |`), of);
+    }
   });
 });

@@ -1,7 +1,14 @@
 /** Finds the names of a long list that are like one that was asked for, without comparing it with all of them. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LEAST_WORD_SCORE, nameScore, REVIEW_SCORE, wordScore } from './name-match.ts';
-import { joinWords, type NameWord, type ReadName, readingsOf } from './name-reading.ts';
+import {
+  joinsOf,
+  LEAST_JOINED_CONSONANTS,
+  LEAST_WORD_SCORE,
+  letterScore,
+  nameScore,
+  REVIEW_SCORE,
+} from './name-match.ts';
+import { type NameWord, type ReadName, readingsOf } from './name-reading.ts';
 
 /** A name of a list, and whose it is. */
 export interface IndexedName<Owner> {
@@ -38,7 +45,7 @@ const RARE_LETTERS = 5;
 
 /** Where words stand: by themselves, and written together with their neighbours. */
 class WordIndex {
-  /** Names by each word, and the words by how they begin in letters, consonants and Korean sound. */
+  /** Names by each word, and the words by how they begin in letters and consonants. */
   readonly #holders = new Map<string, number[]>();
   readonly #words = new Map<string, NameWord[]>();
   /** Names by their consonants and sounds, and by two or three words written together. */
@@ -53,7 +60,7 @@ class WordIndex {
       for (const sound of soundsOf(word)) push(this.#sounds, sound, index);
     }
     for (const joined of joinedOf(read))
-      for (const sound of soundsOf(joined)) push(this.#sounds, sound, index);
+      for (const sound of joinedSoundsOf(joined)) push(this.#sounds, sound, index);
   }
 
   holdersOf(text: string): readonly number[] {
@@ -68,7 +75,7 @@ class WordIndex {
       for (const other of this.#words.get(first) ?? []) {
         compared += 1;
         if (compared % WORDS_AT_ONCE === 0) await nextTurn();
-        if (wordScore(word, other) < LEAST_WORD_SCORE) continue;
+        if (letterScore(word, other) < LEAST_WORD_SCORE) continue;
         for (const index of this.holdersOf(other.text)) found.add(index);
       }
     }
@@ -76,8 +83,8 @@ class WordIndex {
   }
 
   /** The names that hold a word, or neighbouring words, that sound the same. */
-  soundLike(word: NameWord): Set<number> {
-    return new Set(soundsOf(word).flatMap((sound) => this.#sounds.get(sound) ?? []));
+  soundLike(word: NameWord, sounds = soundsOf(word)): Set<number> {
+    return new Set(sounds.flatMap((sound) => this.#sounds.get(sound) ?? []));
   }
 }
 
@@ -91,16 +98,30 @@ function firstsOf({ text, skeleton }: NameWord): string[] {
   return [text[0] ?? '', `~${skeleton[0] ?? ''}`];
 }
 
-function soundsOf({ text, skeleton, consonants, korean }: NameWord): string[] {
-  return [text, `~${skeleton}`, `-${consonants}`, `+${korean}`];
+function soundsOf({ text, skeleton, vowelless, readings, sounds }: NameWord): string[] {
+  const said = readings.map((reading) =>
+    // Two consonants are too few to know a word by.
+    reading.skeleton.length >= 3 ? `~${reading.skeleton}` : `=${reading.said}`,
+  );
+  return [
+    ...new Set([text, `~${skeleton}`, ...vowelless.map((letters) => `-${letters}`), ...said, ...sounds]),
+  ];
 }
 
-/** Two and three neighbouring words, written together. */
+/** The same of words that are written together, which are known by many consonants alone. */
+function joinedSoundsOf({ text, skeleton, consonants, vowelless, spelling, sounds }: NameWord): string[] {
+  if (skeleton.length < LEAST_JOINED_CONSONANTS) return [text, ...sounds];
+  const letters = spelling === 'letters' ? [`a${consonants.replace(/(.)\1+/g, '$1')}`] : vowelless;
+  return [text, `~${skeleton}`, ...letters.map((kept) => `-${kept}`), ...sounds];
+}
+
+/** A word with its particles, and two and three neighbouring words, written together. */
 function joinedOf({ words }: ReadName): NameWord[] {
-  return words.flatMap((_, begin) =>
-    [2, 3]
+  return words.flatMap((word, begin) =>
+    [1, 2, 3]
       .filter((count) => begin + count <= words.length)
-      .map((count) => joinWords(words.slice(begin, begin + count))),
+      .flatMap((count) => joinsOf(words.slice(begin, begin + count)))
+      .filter((joined) => joined !== word),
   );
 }
 
@@ -152,7 +173,8 @@ async function candidates<Owner>(
     for (const index of found) covered.set(index, (covered.get(index) ?? 0) + letters);
   };
   for (const word of read.words) note(await words.like(word), word.text.length);
-  for (const joined of joinedOf(read)) note(words.soundLike(joined), joined.text.length);
+  for (const joined of joinedOf(read))
+    note(words.soundLike(joined, joinedSoundsOf(joined)), joined.text.length);
   const asked = lettersOf(read);
   return [...covered]
     .filter(([index, letters]) => {

@@ -23,7 +23,7 @@ const LEAST_LETTERS = 0.8;
 /** An initial stands for a word that begins with it; initials alone are nobody's name. */
 const INITIAL_SCORE = 0.83;
 /** Consonants of words written together that are enough to know them by. */
-const LEAST_JOINED_CONSONANTS = 4;
+export const LEAST_JOINED_CONSONANTS = 4;
 /** How many words may be written together as one. */
 const MOST_JOINED = 3;
 /** The part score lies in [REVIEW_SCORE, this]. */
@@ -39,6 +39,8 @@ interface Span {
   begin: number;
   end: number;
   word: NameWord;
+  /** Whether several words, or a word and its particles, are written together. */
+  joined: boolean;
 }
 
 /**
@@ -55,7 +57,7 @@ export function nameScore(a: ReadName, b: ReadName): number {
   return Math.round((sameNumbers ? score : Math.min(score, MOST_OF_PARTS)) * 1_000) / 1_000;
 }
 
-/** The best partners: each word in at most one pair, the most alike first. */
+/** The best partners: each word in at most one pair, the most alike first, or the longest first where that leaves less. */
 function partnersOf(a: ReadName, b: ReadName): Pair[] {
   const others = spansOf(b);
   const pairs: Pair[] = [];
@@ -65,7 +67,24 @@ function partnersOf(a: ReadName, b: ReadName): Pair[] {
       if (score >= LEAST_WORD_SCORE) pairs.push({ from, to, score });
     }
   }
-  pairs.sort((x, y) => y.score - x.score || x.from.begin - y.from.begin || x.to.begin - y.to.begin);
+  const byScore = chosenOf(pairs.sort((x, y) => y.score - x.score || firstOf(x, y)));
+  if (!leavesBoth(a, b, byScore) || pairs.every(({ from, to }) => !from.joined && !to.joined)) return byScore;
+  const byLength = chosenOf(
+    pairs.sort((x, y) => lengthOf(y) - lengthOf(x) || y.score - x.score || firstOf(x, y)),
+  );
+  return leavesBoth(a, b, byLength) ? byScore : byLength;
+}
+
+function lengthOf({ from, to }: Pair): number {
+  return from.end - from.begin + to.end - to.begin;
+}
+
+function firstOf(x: Pair, y: Pair): number {
+  return x.from.begin - y.from.begin || x.to.begin - y.to.begin;
+}
+
+/** Pairs in their order, without those of which a word is taken. */
+function chosenOf(pairs: readonly Pair[]): Pair[] {
   const chosen: Pair[] = [];
   const [usedFrom, usedTo] = [new Set<number>(), new Set<number>()];
   for (const pair of pairs) {
@@ -77,26 +96,47 @@ function partnersOf(a: ReadName, b: ReadName): Pair[] {
   return chosen;
 }
 
+/** Whether words without a partner are left on both sides. */
+function leavesBoth(a: ReadName, b: ReadName, pairs: readonly Pair[]): boolean {
+  return unmatchedLetters(a, pairs, 'from') > 0 && unmatchedLetters(b, pairs, 'to') > 0;
+}
+
 /** Words written together must be the same, or sound the same over many consonants. */
 function spanScore(from: Span, to: Span): number {
-  const [fromCount, toCount] = [from.end - from.begin, to.end - to.begin];
   const [a, b] = [from.word, to.word];
-  if (fromCount === 1 && toCount === 1) return wordScore(a, b);
-  if (fromCount > 1 && toCount > 1) return 0;
+  if (!from.joined && !to.joined) return wordScore(a, b);
   if (a.text === b.text) return 1;
-  const known = a.skeleton === b.skeleton && a.skeleton.length >= LEAST_JOINED_CONSONANTS;
-  const score = wordScore(a, b);
-  return known && score >= CONSONANTS_WEIGHT ? CONSONANTS_WEIGHT : 0;
+  if (from.joined && to.joined) return 0;
+  const known = a.consonants.length >= LEAST_JOINED_CONSONANTS && isWithoutVowels(a, b) && sameSound(a, b);
+  return known || sharesSound(a, b) || sharesReading(a, b, LEAST_JOINED_CONSONANTS) ? CONSONANTS_WEIGHT : 0;
+}
+
+function isWithoutVowels(a: NameWord, b: NameWord): boolean {
+  return isVowelless(a) || isVowelless(b);
+}
+
+function isVowelless({ spelling }: NameWord): boolean {
+  return spelling === 'consonants' || spelling === 'hebrew' || spelling === 'indic';
 }
 
 function spansOf({ words }: ReadName): Span[] {
   const spans: Span[] = [];
   for (let begin = 0; begin < words.length; begin++) {
     for (let end = begin + 1; end <= Math.min(words.length, begin + MOST_JOINED); end++) {
-      spans.push({ begin, end, word: joinWords(words.slice(begin, end)) });
+      for (const word of joinsOf(words.slice(begin, end))) {
+        spans.push({ begin, end, word, joined: end - begin > 1 || word !== words[begin] });
+      }
     }
   }
   return spans;
+}
+
+/** Neighbouring words written together: alone, and with the particles that stand between and before them. */
+export function joinsOf(words: readonly NameWord[]): NameWord[] {
+  const joins = [joinWords(words)];
+  if (words.some(({ before }, at) => at > 0 && before !== '')) joins.push(joinWords(words, 'between'));
+  if (words[0]?.before) joins.push(joinWords(words, 'all'));
+  return joins;
 }
 
 function isUsed(used: ReadonlySet<number>, { begin, end }: Span): boolean {
@@ -142,7 +182,7 @@ function unmatchedLetters(name: ReadName, pairs: readonly Pair[], side: 'from' |
  * initial is found in a word that begins with it, and proves nothing by itself.
  */
 function partScore(a: ReadName, b: ReadName, pairs: readonly Pair[]): number {
-  if (unmatchedLetters(a, pairs, 'from') > 0 && unmatchedLetters(b, pairs, 'to') > 0) return 0;
+  if (leavesBoth(a, b, pairs)) return 0;
   const full = pairs.filter(({ from, to }) => Math.min(from.word.text.length, to.word.text.length) > 1);
   if (full.length < 2 || !full.every(isSameWord)) return 0;
   const mean = full.reduce((sum, { score }) => sum + score, 0) / full.length;
@@ -160,9 +200,31 @@ function isSameWord({ from, to, score }: Pair): boolean {
 
 /** Whether two words sound the same, as far as their scripts tell. */
 function sameSound(a: NameWord, b: NameWord): boolean {
-  if (a.spelling === 'consonants' || b.spelling === 'consonants') return a.consonants === b.consonants;
-  if ((a.spelling === 'korean' || b.spelling === 'korean') && a.korean === b.korean) return true;
-  return a.skeleton.length >= 3 && a.skeleton === b.skeleton;
+  if (isWithoutVowels(a, b)) return vowellessScore(a, b) > 0;
+  return sharesSound(a, b) || (a.skeleton.length >= 3 && a.skeleton === b.skeleton) || sharesReading(a, b, 3);
+}
+
+/** Whether two words may be one in a language of East Asia. */
+function sharesSound({ sounds: a }: NameWord, { sounds: b }: NameWord): boolean {
+  return a.length > 0 && b.length > 0 && a.some((sound) => b.includes(sound));
+}
+
+/** Whether two words are one when each is read by the rules of some language. */
+function sharesReading(a: NameWord, b: NameWord, leastConsonants: number): boolean {
+  if (a.spelling !== 'letters' || b.spelling !== 'letters') return false;
+  return a.readings.some((one) =>
+    b.readings.some((other) => {
+      if (one.skeleton !== other.skeleton) return false;
+      const shorter = Math.min(one.said.length, other.said.length);
+      if (one.said === other.said)
+        return shorter >= 3 && (leastConsonants <= 3 || one.skeleton.length >= leastConsonants);
+      if (one.skeleton.length < leastConsonants) return false;
+      const most = shorter >= 12 ? 3 : shorter >= 8 ? 2 : shorter >= 4 ? 1 : 0;
+      return (
+        Math.abs(one.said.length - other.said.length) <= most && editDistance(one.said, other.said) <= most
+      );
+    }),
+  );
 }
 
 function numbersOf({ numbers }: ReadName): string {
@@ -170,12 +232,17 @@ function numbersOf({ numbers }: ReadName): string {
 }
 
 /** How alike two words are, 0 to 1: by their letters, or a little less surely by their sounds. */
-export function wordScore(a: NameWord, b: NameWord): number {
+function wordScore(a: NameWord, b: NameWord): number {
   if (a.text === b.text) return 1;
-  if ((a.spelling === 'korean' || b.spelling === 'korean') && a.korean === b.korean) return CONSONANTS_WEIGHT;
+  if (sharesSound(a, b)) return CONSONANTS_WEIGHT;
   // A single letter may stand for a word that begins with it.
   if (a.text.length === 1 || b.text.length === 1) return a.text[0] === b.text[0] ? INITIAL_SCORE : 0;
-  if (a.spelling === 'consonants' || b.spelling === 'consonants') return consonantScore(a, b);
+  if (isWithoutVowels(a, b)) return vowellessScore(a, b);
+  return Math.max(letterScore(a, b), sharesReading(a, b, 3) ? CONSONANTS_WEIGHT : 0);
+}
+
+/** How alike two words of letters are, by the rules of one language alone. */
+export function letterScore(a: NameWord, b: NameWord): number {
   const letters = jaroWinkler(plainLetters(a.text), plainLetters(b.text));
   // The edit distance only takes away, and is the dearer of the two.
   const byLetters =
@@ -194,9 +261,10 @@ function plainLetters(text: string): string {
 }
 
 /** A word written without its vowels: the same consonants, three at least, are all that can be asked. */
-function consonantScore(a: NameWord, b: NameWord): number {
-  if (a.consonants !== b.consonants) return 0;
-  return a.consonants.length >= 3 ? CONSONANTS_WEIGHT : SAME_WORD_SCORE;
+function vowellessScore(a: NameWord, b: NameWord): number {
+  const shared = a.vowelless.some((consonants) => b.vowelless.includes(consonants));
+  if (!shared) return 0;
+  return Math.min(a.consonants.length, b.consonants.length) >= 3 ? CONSONANTS_WEIGHT : SAME_WORD_SCORE;
 }
 
 /** Half of the letters must agree by edit distance; from three quarters on, nothing is taken off. */

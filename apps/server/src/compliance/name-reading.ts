@@ -1,12 +1,24 @@
 /**
  * Reads a name in any script as words of Latin letters that can be compared. Pure.
  *
- * Han characters are read as Chinese (by `pinyin-pro`, which knows how surnames are read) and as Korean (by `hanja`);
- * Arabic and Hebrew are written without most vowels, so their words are compared by consonants alone.
+ * Han characters are read as Mandarin (by `pinyin-pro`, which knows how surnames are read), as Cantonese (by
+ * `to-jyutping`) and as Korean (by `hanja`); Arabic, Hebrew and the scripts of India leave vowels out, so their words
+ * are compared by consonants alone. A word in Latin letters is read by the rules of several languages.
  */
 import anyAscii from 'any-ascii';
 import hanja from 'hanja';
 import { pinyin } from 'pinyin-pro';
+import {
+  cantoneseOf,
+  cantoneseSounds,
+  joinedSounds,
+  looksCantonese,
+  looksPinyin,
+  looksWadeGiles,
+  mandarinSounds,
+} from './chinese-sounds.ts';
+import { koreanSounds, looksKorean } from './korean-sounds.ts';
+import { readingsByLanguage, saidAlike } from './western-spellings.ts';
 
 const MOST_WORDS = 12;
 const MOST_CHARACTERS = 200;
@@ -21,7 +33,7 @@ const PARTICLES = new Set(
 );
 
 /** How a word came about, which decides what can be asked of its spelling. */
-export type Spelling = 'letters' | 'consonants' | 'korean';
+export type Spelling = 'letters' | 'consonants' | 'hebrew' | 'indic' | 'korean' | 'cantonese';
 
 /** A word of a name, read once and compared many times. */
 export interface NameWord {
@@ -31,9 +43,21 @@ export interface NameWord {
   skeleton: string;
   /** What is left of it in a script that writes neither vowels nor, reliably, w and v. */
   consonants: string;
-  /** How it sounds in Korean, whichever romanisation wrote it. */
-  korean: string;
+  /** The consonants by which it is known beside a word of a script that leaves vowels out, as its scripts may write them. */
+  readonly vowelless: readonly string[];
+  /** The word by the rules of each language, with the consonants of each. */
+  readonly readings: readonly Reading[];
+  /** How it sounds in the languages of East Asia, each with its language; words that share one are one. */
+  sounds: readonly string[];
+  /** Particles that stand before it, written together. */
+  before: string;
   spelling: Spelling;
+}
+
+/** A word by the rules of one language. */
+export interface Reading {
+  said: string;
+  skeleton: string;
 }
 
 /** A name, read once and compared many times. */
@@ -46,14 +70,28 @@ export interface ReadName {
   numbers: readonly string[];
 }
 
-/** Every reading of a name: one, or two for Han characters, which may be Chinese or Korean. */
+/** Every reading of a name: one, or three for Han characters, which may be Mandarin, Cantonese or Korean. */
 export function readingsOf(written: string): ReadName[] {
   const plain = written.slice(0, MOST_CHARACTERS).normalize('NFKC').replace(HIDDEN, '');
   const chinese = read(written, spellHan(plain));
   if (!/\p{Script=Han}/u.test(plain)) return [chinese];
+  const cantonese: ReadName = {
+    written,
+    words: cantoneseOf(plain.replace(/\P{Script=Han}/gu, ''))
+      .slice(0, MOST_WORDS)
+      .map(([first = '', ...more]) =>
+        nameWord({
+          text: first,
+          spelling: 'cantonese',
+          sounds: [first, ...more].map((sound) => `c:${sound}`),
+        }),
+      ),
+    numbers: [],
+  };
   // 金 as a surname is Kim; elsewhere it is Geum.
   const korean = hanja.default.translate(plain.replace(/^金/u, '김'), 'SUBSTITUTION');
-  return korean === plain ? [chinese] : [chinese, read(written, korean)];
+  const chineseOnly = [chinese, cantonese].filter(({ words }) => words.every(({ text }) => text !== ''));
+  return korean === plain ? chineseOnly : [...chineseOnly, read(written, korean)];
 }
 
 /** The first reading of a name. */
@@ -88,28 +126,78 @@ function spellHan(plain: string): string {
 function read(written: string, spelled: string): ReadName {
   const words: NameWord[] = [];
   const numbers: string[] = [];
-  for (const piece of spelled.replace(/['`´ʼ’‘]/gu, '').split(/[^\p{L}\p{M}\p{N}]+/u)) {
+  const plain = spelled
+    // The article takes the sound of the letter that follows: "az-Zawahiri".
+    .replace(/(?<![\p{L}\p{M}])[aeu](d|r|s|z|n|t|sh|dh|th)[- ](?=\1)/giu, 'al-')
+    .replace(/['`´ʼ’‘ʻ]/gu, '');
+  for (const piece of plain.split(/[^\p{L}\p{M}\p{N}]+/u)) {
     const spelling = spellingOf(piece);
     for (const word of lettersOf(piece, spelling).match(/[a-z]+|[0-9]+/g) ?? []) {
       if (/[0-9]/.test(word)) numbers.push(word);
-      else words.push(nameWord(word, spelling));
+      else words.push(nameWord({ text: word, spelling }));
     }
   }
   const known = joinLetters(words);
-  const own = known.filter(
-    ({ text, spelling }) => spelling === 'consonants' || !(TITLES.has(text) || PARTICLES.has(text)),
-  );
-  return { written, words: (own.length > 0 ? own : known).slice(0, MOST_WORDS), numbers };
+  // "O" and "Al" are family names of Korea.
+  const korean =
+    looksKorean(known.map(({ text }) => text)) && known.every(({ spelling }) => spelling === 'letters');
+  const own = korean ? known : withoutParticles(known);
+  const marked = /\p{L}(-\p{Ll}|['’`ʻ‘])/u.test(written);
+  return { written, words: withSounds((own.length > 0 ? own : known).slice(0, MOST_WORDS), marked), numbers };
+}
+
+/** The words that are a name's own, each with the particles before it. */
+function withoutParticles(words: readonly NameWord[]): NameWord[] {
+  const own: NameWord[] = [];
+  let before = '';
+  for (const word of words) {
+    const inLetters = word.spelling === 'letters';
+    if (inLetters && TITLES.has(word.text)) continue;
+    if (inLetters && PARTICLES.has(word.text)) {
+      before += word.text;
+      continue;
+    }
+    own.push(before === '' ? word : nameWord({ text: word.text, spelling: word.spelling, before }));
+    before = '';
+  }
+  return own;
+}
+
+/** Words with how they sound in the languages of East Asia, as far as the whole name may be of one. */
+function withSounds(words: readonly NameWord[], marked: boolean): NameWord[] {
+  const texts = words.map(({ text }) => text);
+  const latin = words.every(({ spelling }) => spelling === 'letters');
+  const korean = latin && looksKorean(texts);
+  const wadeGiles = latin && looksWadeGiles(texts, marked);
+  const pinyinName = latin && looksPinyin(texts);
+  const cantonese = latin && looksCantonese(texts, marked);
+  return words.map((word) => {
+    const { text, spelling, before } = word;
+    const sounds = [
+      ...(wadeGiles || pinyinName ? mandarinSounds(text, wadeGiles).map((sound) => `m:${sound}`) : []),
+      ...(cantonese ? cantoneseSounds(text).map((sound) => `c:${sound}`) : []),
+      ...(korean || spelling === 'korean' ? koreanSounds(text).map((sound) => `k:${sound}`) : []),
+    ];
+    return sounds.length === 0 ? word : nameWord({ text, spelling, before, sounds });
+  });
 }
 
 function spellingOf(piece: string): Spelling {
-  if (/[\p{Script=Arabic}\p{Script=Hebrew}]/u.test(piece)) return 'consonants';
+  if (/\p{Script=Hebrew}/u.test(piece)) return 'hebrew';
+  if (/\p{Script=Arabic}/u.test(piece)) return 'consonants';
+  if (INDIC.test(piece)) return 'indic';
   return /\p{Script=Hangul}/u.test(piece) ? 'korean' : 'letters';
 }
+
+/** Scripts that write a consonant with the vowel a unless they say otherwise. */
+const INDIC =
+  /[\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Oriya}]/u;
 
 /** A piece of a name in Latin letters and digits, lower case. */
 function lettersOf(piece: string, spelling: Spelling): string {
   if (spelling === 'consonants') return latinOfConsonants(piece);
+  if (spelling === 'hebrew') return latinOfHebrew(piece);
+  if (spelling === 'indic') return latinOfIndic(piece);
   if (spelling === 'korean') return anyAscii([...piece].join(' ')).toLowerCase();
   const lower = piece.toLowerCase();
   const mixed = /\p{Script=Latin}/u.test(lower) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(lower);
@@ -120,20 +208,53 @@ function lettersOf(piece: string, spelling: Spelling): string {
     .replace(/[^a-z0-9]+/g, '');
 }
 
-/** Arabic, Persian and Hebrew: without the article, and with the letters that stand for vowels as vowels. */
+/** Arabic and Persian: without the article, and with the letters that stand for vowels as vowels. */
 function latinOfConsonants(piece: string): string {
   const bare = piece
     .replace(/^[وف]?ال(?=.{2})/u, '')
     // "Badr al-Din" written as one word is said "Badreddin".
     .replace(/(?<=.{2})ال(?=[تثدذرزسشصضطظلن])/gu, '')
     .replace(/ظ/gu, 'z')
-    .replace(/^[اأإآعא]/u, 'a')
-    .replace(/^[يیי]/u, 'y')
-    .replace(/^[وו]/u, 'w')
-    .replace(/(?<=.)[اأإآعىةهא]/gu, 'a')
-    .replace(/(?<=.)[يیיئ]/gu, 'i')
-    .replace(/(?<=.)[ووו]/gu, 'u');
+    .replace(/ژ/gu, 'j')
+    .replace(/^[اأإآع]/u, 'a')
+    .replace(/^[یي]/u, 'y')
+    .replace(/^و/u, 'w')
+    .replace(/(?<=.)[اأإآعىة]/gu, 'a')
+    .replace(/(?<=.)[یيئ]/gu, 'i')
+    .replace(/(?<=.)[وؤ]/gu, 'u');
   return anyAscii(bare)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '');
+}
+
+const HEBREW_LETTERS: Readonly<Record<string, string>> = Object.fromEntries(
+  [...'אaבbגgדdהaוwזzחhטtיiכkךkלlמmםmנnןnסsעaפpףpצsץsקkרrשsתt'.matchAll(/(.)(.)/gu)].map(
+    ([, from = '', to = '']) => [from, to],
+  ),
+);
+
+/** Hebrew, with the letters that stand for vowels as vowels. */
+function latinOfHebrew(piece: string): string {
+  return [
+    ...piece
+      .replace(/^ה(?=.{3})/u, 'h')
+      .replace(/^י/u, 'y')
+      .replace(/^ו/u, 'v'),
+  ]
+    .map((letter) => HEBREW_LETTERS[letter] ?? letter)
+    .join('')
+    .replace(/[^a-z0-9]+/g, '');
+}
+
+/** The scripts of India, without the vowels that they do not write. */
+function latinOfIndic(piece: string): string {
+  const plain = piece
+    .normalize('NFKD')
+    // A dot below makes a letter of Persian; a dot above is a nasal, and in "Singh" has its g.
+    .replace(/\u093c/gu, '')
+    .replace(/\u0902(?=ह)/gu, 'ng')
+    .replace(/\u0902/gu, 'n');
+  return anyAscii(plain)
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '');
 }
@@ -152,17 +273,126 @@ function joinLetters(words: readonly NameWord[]): NameWord[] {
   return joined;
 }
 
-/** Words written together. */
-export function joinWords(words: readonly NameWord[]): NameWord {
+/** Words written together, with the particles between them where asked for. */
+export function joinWords(
+  words: readonly NameWord[],
+  particles: 'none' | 'between' | 'all' = 'none',
+): NameWord {
   const [first] = words;
-  if (first !== undefined && words.length === 1) return first;
+  if (first !== undefined && words.length === 1 && (particles !== 'all' || first.before === '')) return first;
   const spelling = words.find((word) => word.spelling !== 'letters')?.spelling ?? 'letters';
-  return nameWord(words.map(({ text }) => text).join(''), spelling);
+  const text = words
+    .map(({ text: own, before }, at) =>
+      particles === 'all' || (particles === 'between' && at > 0) ? before + own : own,
+    )
+    .join('');
+  const sounds = ['m:', 'c:', 'k:'].flatMap((language) => {
+    const ofLanguage = words.map((word) =>
+      word.sounds.filter((sound) => sound.startsWith(language)).map((sound) => sound.slice(2)),
+    );
+    return joinedSounds(ofLanguage, language === 'k:' ? '.' : '').map((sound) => language + sound);
+  });
+  return nameWord({ text, spelling, sounds, joined: true });
 }
 
-function nameWord(text: string, spelling: Spelling): NameWord {
-  const consonants = skeletonOf(text.replace(/[vw]/g, 'u').replace(/j/g, 'g'));
-  return { text, skeleton: skeletonOf(text), consonants, korean: koreanSound(text), spelling };
+interface Written {
+  text: string;
+  spelling: Spelling;
+  before?: string;
+  sounds?: readonly string[];
+  /** Whether several words are written together, which is a custom of few languages. */
+  joined?: boolean;
+}
+
+function nameWord({ text, spelling, before = '', sounds = [], joined = false }: Written): NameWord {
+  // Few of the words written together are ever compared.
+  const known = joined ? derivedOf(text, spelling, true) : memorized(text, spelling);
+  return {
+    text,
+    skeleton: known.skeleton,
+    get consonants() {
+      return known.consonants;
+    },
+    get vowelless() {
+      return known.vowelless;
+    },
+    get readings() {
+      return known.readings;
+    },
+    sounds,
+    before,
+    spelling,
+  };
+}
+
+type Derived = Pick<NameWord, 'skeleton' | 'consonants' | 'vowelless' | 'readings'>;
+
+/** Words that lists and callers repeat, with what was made of each. */
+const memory = new Map<string, Derived>();
+const MOST_REMEMBERED = 100_000;
+
+function memorized(text: string, spelling: Spelling): Derived {
+  const key = `${spelling} ${text}`;
+  const known = memory.get(key) ?? derivedOf(text, spelling, false);
+  if (memory.size >= MOST_REMEMBERED) memory.clear();
+  memory.set(key, known);
+  return known;
+}
+
+/** What is made of a word's letters, each when it is first asked for. */
+function derivedOf(text: string, spelling: Spelling, joined: boolean): Derived {
+  const skeleton = skeletonOf(text);
+  let consonants: string | undefined;
+  let readings: readonly Reading[] | undefined;
+  let vowelless: readonly string[] | undefined;
+  return {
+    skeleton,
+    get consonants() {
+      consonants ??= skeletonOf(text.replace(/[vw]/g, 'u').replace(/j/g, 'g'));
+      return consonants;
+    },
+    get vowelless() {
+      vowelless ??= vowellessOf(text, spelling, skeleton, this.consonants);
+      return vowelless;
+    },
+    get readings() {
+      readings ??= spelling === 'letters' ? readingsOfWord(text, skeleton, joined) : [];
+      return readings;
+    },
+  };
+}
+
+/**
+ * The consonants of a word by the script that leaves out its vowels: of Arabic, India, and Hebrew, in which one letter
+ * is b and v, p and f, or k and kh. A word in letters has those of all three, and doubled ones are one.
+ */
+function vowellessOf(text: string, spelling: Spelling, skeleton: string, consonants: string): string[] {
+  const once = (letters: string) => letters.replace(/(.)\1+/g, '$1');
+  if (spelling === 'indic') return [`i${once(skeleton)}`];
+  if (spelling === 'consonants') return [`a${once(consonants)}`];
+  if (spelling === 'hebrew') return hebrewOf(text).map((letters) => `h${once(skeletonOf(letters))}`);
+  return [
+    `a${once(consonants)}`,
+    `i${once(skeleton)}`,
+    // "Dawood" is दाऊद, without a w.
+    `i${once(skeletonOf(text.replace(/[vw]/g, 'u')))}`,
+    `h${once(skeletonOf(text.replace(/ch/g, 'kh').replace(/[fvwp]/g, 'b')))}`,
+  ];
+}
+
+/** Each way to say a Hebrew word: w is v or a vowel, and h is not said or said as in "loch". */
+function hebrewOf(text: string): string[] {
+  const hard = text.replace(/[fp]/g, 'b');
+  return [...new Set([hard, hard.replace(/h/g, 'kh')])].flatMap((said) => [
+    said.replace(/w/g, 'b'),
+    said.replace(/(?<=.)w/g, 'u'),
+  ]);
+}
+
+/** Words that are written together are read as they are: languages differ in their words, not in how they join them. */
+function readingsOfWord(text: string, skeleton: string, joined: boolean): Reading[] {
+  if (joined) return [{ said: saidAlike(text), skeleton }];
+  return readingsByLanguage(text).map((said) => ({ said, skeleton: skeletonOf(said) }));
 }
 
 /**
@@ -189,22 +419,4 @@ function skeletonOf(word: string): string {
   const kept = sounds.slice(1).replace(/[aeiouyh]/g, '');
   const begin = /[aeiouyh]/.test(first) ? 'a' : first;
   return begin + kept;
-}
-
-/** One sound for the romanisations of Korean: "gim" and "kim", "jeong" and "chung", "eun" and "un". */
-function koreanSound(word: string): string {
-  return word
-    .replace(/yeo|yo/g, 'yo')
-    .replace(/eo|oo|eu|ou|wu|u/g, 'o')
-    .replace(/ae|ai|ea/g, 'e')
-    .replace(/ee|ie|yi/g, 'i')
-    .replace(/^(ri|li|rhee|lee)$/, 'i')
-    .replace(/^[rl]/, 'n')
-    .replace(/ch|zh|j/g, 'j')
-    .replace(/sh/g, 's')
-    .replace(/[gk]+/g, 'k')
-    .replace(/[dt]+/g, 't')
-    .replace(/[bpvf]+/g, 'p')
-    .replace(/[rl]+/g, 'l')
-    .replace(/a?h$/, (end) => (end.startsWith('a') ? 'a' : ''));
 }

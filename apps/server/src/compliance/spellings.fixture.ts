@@ -3,7 +3,9 @@
  * together by hand from public lists and from general knowledge of how these names are transliterated; no spelling
  * stands in the index that is searched.
  */
-export const SPELLINGS: Readonly<Record<'patronymic' | 'cyrillic' | 'arabic' | 'han' | 'latin', string>> = {
+export const SPELLINGS: Readonly<
+  Record<'patronymic' | 'cyrillic' | 'arabic' | 'han' | 'latin' | 'harder', string>
+> = {
   patronymic: `
 PUTIN, Vladimir Vladimirovich: Vladimir Putin; Wladimir Putin; Vladimir V. Putin; Putin Vladimir
 LAVROV, Sergei Viktorovich: Sergey Lavrov; Sergei Lavrov; Serguei Lavrov
@@ -194,6 +196,83 @@ LI, Shangfu: Li Shang-fu; Shangfu Li
 AL-AROURI, Saleh: Saleh Arouri; Salih al-Aruri
 FADLALLAH, Muhammad Husayn: Mohammed Hussein Fadlallah; Muhammad Fadlallah
 AFWERKI, Isaias: Isaias Afwerki; Isayas Afewerki; Issaias Afwerki`,
+  harder: `
+AZIZ, Mohammed: मोहम्मद अज़ीज़
+KHAN, Hafiz: हाफिज खान
+KHAN, Mahmood: महमूद खान; محمود خان
+BEN GURION, David: דוד בן גוריון
+RABIN, Yitzhak: יצחק רבין
+PERES, Shimon: שמעון פרס
+CHAUDHARY, Sandeep: संदीप चौधरी
+VERMA, Vikram: विक्रम वर्मा
+JANG, Song Thaek: 장성택; 張成澤; Jang Song-taek; Chang Song-taek
+BELOUSOV, Andrey Removich: Andrei Belousov; Andrej Belousow; Андрей Белоусов
+SOBYANIN, Sergey Semyonovich: Sergei Sobyanin; Sergej Sobjanin; Сергей Собянин
+ZHIRINOVSKY, Vladimir Volfovich: Vladimir Zhirinovskiy; Wladimir Schirinowski; Владимир Жириновский
+NABIULLINA, Elvira Sakhipzadovna: Elvira Nabiullina; Эльвира Набиуллина
+CHEMEZOV, Sergey Viktorovich: Sergei Chemezov; Sergej Tschemesow; Сергей Чемезов
+KOVALCHUK, Yury Valentinovich: Yuri Kovalchuk; Yuriy Kovalchuk; Юрий Ковальчук
+YAKUNIN, Vladimir Ivanovich: Vladimir Yakunin; Владимир Якунин
+SURKOV, Vladislav Yurievich: Vladislav Surkov; Wladislaw Surkow; Владислав Сурков
+ZOLOTOV, Viktor Vasiliyevich: Viktor Zolotov; Виктор Золотов
+GLAZYEV, Sergey: Sergei Glazyev; Sergey Glaziev; Сергей Глазьев
+KHUSNULLIN, Marat Shakirzyanovich: Marat Khusnullin; Marat Chusnullin; Марат Хуснуллин
+KHLOPONIN, Alexander Gennadyevich: Aleksandr Khloponin
+TSYKHOTSKY, Ivan Petrovich: Ivan Tsikhotskiy; Ivan Cychotskij
+MUHAMMAD, Khalid Shaykh: Khalid Sheikh Mohammed; Khaled Sheikh Mohammad; خالد شيخ محمد
+QASSEM, Naim: Naim Qasim; نعيم قاسم; Naïm Kassem
+ATWA, Ali: علي عطوة
+AL-KHAZALI, Qais: قيس الخزعلي; Qays Khazali
+AL-MALIKI, Nouri: نوري المالكي; Nuri al-Maliki
+MOHSENI, Gholam: غلام محسنی
+AHMADINEJAD, Mahmoud: محمود احمدی‌نژاد; محمود أحمدي نجاد; Mahmud Ahmadinejad; Mahmoud Ahmadi-Nejad
+SHAMKHANI, Ali: علی شمخانی; Ali Chamkhani
+LARIJANI, Sadeq: صادق لاریجانی; Sadegh Larijani
+SHEKAU, Abubakar: Abu Bakr Shekau; Aboubakar Shekau; أبو بكر شيكاو
+YUSUF, Mohammed: محمد يوسف; Muhammad Yusuf; Mohamed Youssouf
+OMAR, Mullah Mohammed: Mohammad Omar; محمد عمر; ملا محمد عمر; Mullah Muhammad Umar
+AL-ZINDANI, Abd al-Majid: عبد المجيد الزنداني; Abdul Majeed al-Zindani; Abdelmajid Zindani
+AL-QARADAWI, Yusuf: يوسف القرضاوي; Youssef al-Qaradawi
+AL-SADR, Muqtada: مقتدى الصدر; Moqtada Sadr
+AL-ISSAWI, Sadiq: صادق العيساوي
+SAEED, Hafiz Muhammad: Hafiz Saeed; Hafiz Sayeed; حافظ محمد سعيد
+AZHAR ALVI, Mohammed Masood: Masood Azhar; Maulana Masood Azhar; مسعود اظہر
+LI, Zhanshu: 栗战书
+TANG, Ping-keung: Chris Tang Ping-keung; 鄧炳強; 邓炳强
+TSANG, Kwok-wai Erick: 曾國衞; Erick Tsang
+ZENG, Guowei: 曾国卫
+WANG, Yi: 王毅
+MENG, Wanzhou: 孟晚舟
+OUYANG, Feng: 欧阳锋; 歐陽鋒; Ouyang Feng
+ZHUGE, Liang: 诸葛亮
+KIM, Yong Chol: 김영철; 金英哲; Kim Yong-chul; Kim Young-chol
+CHOE, Son Hui: 최선희; 崔善姬; Choi Son-hui; Choe Son-hui
+RI, Su Yong: 리수용; 李洙墉; Ri Soo-yong
+RO, Kwang Chol: 노광철; 努光鐵; No Kwang-chol
+O, Kuk Ryol: 오극렬; 吳克烈; O Kuk-ryol
+PARK, Han Se: 박한세
+JON, Il Chun: 전일춘; 全日春; Jon Il-chun
+HAN, Kwang Song: 한광성
+PAK, Jin Hyok: Park Jin Hyok; 박진혁; Pak Chin-hyok
+HERNANDEZ ORDONEZ, Juan Orlando: Juan Orlando Hernández; Juan Hernandez
+PADRINO LOPEZ, Vladimir: Vladimir Padrino; Vladimir Padrino López
+RODRIGUEZ GOMEZ, Delcy Eloina: Delcy Rodríguez; Delcy Rodriguez
+FLORES DE MADURO, Cilia Adela: Cilia Flores; Cilia Flores de Maduro
+DIAZ-CANEL BERMUDEZ, Miguel: Miguel Díaz-Canel; Miguel Diaz Canel
+ERDOGAN, Recep Tayyip: Recep Erdogan; Recep Tayyip Erdoğan
+THACI, Hashim: Hashim Thaçi; Хашим Тачи
+NETANYAHU, Benjamin: בנימין נתניהו; Binyamin Netanyahu
+MARGVELASHVILI, Giorgi: გიორგი მარგველაშვილი
+IVANISHVILI, Bidzina: ბიძინა ივანიშვილი; Бидзина Иванишвили
+SARGSYAN, Serzh: Սերժ Սարգսյան; Serge Sarkissian; Серж Саргсян
+PAPADOPOULOS, Georgios: Γεώργιος Παπαδόπουλος; George Papadopoulos
+SHARMA, Rajesh: राजेश शर्मा
+PRABHAKARAN, Velupillai: Vellupillai Prabhakaran; Velupillai Pirabaharan
+BEN ALI, Zine El Abidine: زين العابدين بن علي; Zine al-Abidine Ben Ali; Zein el-Abidine Ben Ali
+MUBARAK, Hosni: حسني مبارك; Husni Mubarak
+AL-QADHAFI, Saif: Seif Kadhafi
+TRABELSI, Belhassen: بلحسن الطرابلسي
+VAN DER BERG, Johannes: Johannes Vandenberg; Johannes van den Berg`,
 };
 
 /** A name as a list writes it, and one other spelling of it. */
@@ -202,9 +281,9 @@ export interface SpellingPair {
   asked: string;
 }
 
-/** The pairs of one kind. */
-export function pairsOf(kind: keyof typeof SPELLINGS): SpellingPair[] {
-  return SPELLINGS[kind]
+/** The pairs of some lines. */
+export function pairsOf(lines: string): SpellingPair[] {
+  return lines
     .trim()
     .split('\n')
     .flatMap((line) => {

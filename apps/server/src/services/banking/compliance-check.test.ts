@@ -219,6 +219,16 @@ describe('compliance-check', () => {
     );
   });
 
+  it('does not hide a strong name of an entry behind a weak alias that is closer', async () => {
+    const aliases = [{ name: 'Ivan Petrov', weak: true }];
+    const lists = listsOf({ 'ofac-sdn': [party('3', 'PETROFF, Ivan', { aliases })] });
+    const told = await check({ walletAddress: WALLET, name: 'Ivan Petrov' }, lists);
+    assert.deepEqual(
+      told.nameMatches.map(({ matchedName, strength }) => [matchedName, strength]),
+      [['PETROFF, Ivan', 'strong']],
+    );
+  });
+
   it('checks counterparties only when it is asked to', async () => {
     assert.equal((await check({ walletAddress: dealer })).complianceStatus, 'Compliant');
     const told = await check({ walletAddress: dealer, checkType: 'Enhanced' });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hasWords } from '../../compliance/name-reading.ts';
 import { chainName, text } from '../../service/fields.ts';
+import { namesakesSentence, recallSentence } from '../../compliance/name-recall.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
@@ -396,7 +397,9 @@ export default defineService({
       },
       {
         method:
-          'Addresses are compared exactly. Names are set in Latin letters (Han characters read as Chinese and as Korean, Arabic and Hebrew by consonants), and their words paired by Jaro-Winkler and edit distance or by consonants, in any order: 0.92 and above is strong, 0.85 and above to be reviewed. A name whose every word is found in an entry is reviewed, whatever else the entry adds. Of 321 other spellings of listed names, by which the rules were checked while they were written, 97 % are found, and of 244 harder ones chosen afterwards 84 %; of 1,167 common US names 1.6 % have an entry to review in a list of OFAC of 20,886 names; where namesakes abound, as among Spanish and Arabic names, most hits are other people. A name alone is never Non-Compliant. An entry is cleared only by a whole date of birth more than two years from every one that it states, or by its other kind; a strong match is not cleared. The score is 100 less the largest deduction.',
+          'Addresses are compared exactly. Names are set in Latin letters (Han characters read as Mandarin, Cantonese and Korean; Arabic, Hebrew and the scripts of India by consonants), and their words paired by Jaro-Winkler and edit distance, by consonants, or by how a German, Polish, French, Spanish, Arabic, Chinese or Korean spelling is said, in any order: 0.92 and above is strong, 0.85 and above to be reviewed. A name whose every word is found in an entry is reviewed, whatever else the entry adds. ' +
+          `${recallSentence()}. ${namesakesSentence()}. ` +
+          'A name alone is never Non-Compliant. An entry is cleared only by a whole date of birth more than two years from every one that it states, or by its other kind; a strong match is not cleared. The score is 100 less the largest deduction.',
         sources: [...all.map(({ source }) => source), head.source, ...oracles.sources],
         notes,
       },

@@ -66,11 +66,14 @@ function indexOf({ name, sha256, parties }: ListInUse): Promise<NameIndex<Owner>
 export async function nameMatches(list: ListInUse, asked: string, known: KnownOfParty): Promise<NameMatch[]> {
   const hits = await (await indexOf(list)).search(asked, { leastScore: REVIEW_SCORE, most: MOST_HITS });
   const best = new Map<string, NameMatch>();
-  for (const { owner, name, score } of hits) {
+  // OFAC does not require a search for weak aliases (FAQ 122): they are shown, but never as strong, and never in place
+  // of a name of the same entry that is.
+  const isStrong = ({ owner, score }: (typeof hits)[number]) => score >= STRONG_SCORE && !owner.weak;
+  for (const hit of [...hits.filter(isStrong), ...hits]) {
+    const { owner, name, score } = hit;
     const { party, weak } = owner;
     if (best.has(party.uid)) continue;
-    // OFAC does not require a search for weak aliases (FAQ 122): they are shown, but never as strong.
-    const strong = score >= STRONG_SCORE && !weak;
+    const strong = isStrong(hit);
     const contradicts = contradictionOf(party, known);
     best.set(party.uid, {
       list: list.name,
@@ -88,7 +91,7 @@ export async function nameMatches(list: ListInUse, asked: string, known: KnownOf
       sameBirthDate: known.birthDate !== null && (party.birthDates ?? []).includes(known.birthDate),
     });
   }
-  const matches = [...best.values()];
+  const matches = [...best.values()].sort((a, b) => b.score - a.score);
   return [
     ...matches.filter(({ clearedBy }) => clearedBy === null),
     ...matches.filter(({ clearedBy }) => clearedBy !== null),
