@@ -373,6 +373,7 @@ export const SERVER: House = {
     {
       room: 'webhooks/',
       knows: [
+        'metrics.ts',
         'keys/',
         'mail/{mailer,mail-text}.ts',
         'ledger/{money,transfer-id}.ts',

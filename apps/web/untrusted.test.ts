@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import { outsiderObject, outsiderText } from '../server/src/service/fields.ts';
+import * as server from '../server/src/service/untrusted.ts';
 import { defineService } from '../server/src/services/define.ts';
-import { outsiderObject, outsiderText } from '../server/src/services/fields.ts';
-import * as server from '../server/src/services/untrusted.ts';
 
 const page: {
   untrustedIn(paths: readonly string[], answer: unknown): string[];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { z } from 'zod';
-import { defineService } from '../src/services/define.ts';
+import { defineService } from '../src/service/define.ts';
 import { answer } from '../src/words/answer.ts';
 import { type Json, rpc, seen } from './a2a-agents.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

@@ -1,8 +1,7 @@
 import { createTestClient, http, publicActions, walletActions } from 'viem';
 import { SANDBOX_ACCOUNTS, SEED } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { startEvmChain } from '../../../packages/sandbox/src/chain/chain.ts';
-import type { EvmChain } from '../src/upstreams/evm.ts';
-import { evmUpstream } from '../src/upstreams/evm.ts';
+import { type EvmChain, evmUpstream } from '../src/upstreams/evm.ts';
 import { EVM_CHAIN_NAMES, type EvmChainName, viemChain } from '../src/upstreams/evm-chains.ts';
 import { connectUpstream } from '../src/upstreams/http.ts';
 

@@ -1,7 +1,6 @@
 /** What becomes of a device over its life: what it cannot report yet, sensors that come later, and its name after it ended. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { makeCertificate } from '../../../packages/sandbox/src/devices/certificate.ts';
@@ -115,7 +114,7 @@ test('a device with a poisoned queue drains it, and its owner sees what was refu
 test('whatever a report that cannot be taken holds, it is kept as it came, listed, and stops nothing', async () => {
   const device = await register(server, owner, { deviceId: 'hostile-1' });
   const client = await connect(device, certificate.ca, { reconnectPeriod: 100 });
-  const cut = once(client, 'close').then(() => assert.fail('a connection ended'));
+  const cut = ended(client).then(() => assert.fail('a connection ended'));
   const sensor = (name: string) => `{"at":"${at()}","values":{"${name}":1}}`;
   const bodies = [
     Buffer.alloc(0),
@@ -146,6 +145,11 @@ test('whatever a report that cannot be taken holds, it is kept as it came, liste
   cut.catch(() => {});
   client.end(true);
 });
+
+/** Resolves when a connection has ended, whoever ended it. */
+function ended(client: { once(event: 'close', listener: () => void): unknown }): Promise<void> {
+  return new Promise((resolve) => void client.once('close', resolve));
+}
 
 test('a sensor that is added is reported at once, and what waited for it is taken', async () => {
   const device = await register(server, owner, { deviceId: 'growing-1' });
@@ -341,7 +345,7 @@ test('a device that is deleted while its backlog waits is cut off at once, and n
   });
   const device = await register(replica, owner, { deviceId: 'leaving-1' });
   const client = await connect(device, certificate.ca);
-  const closed = once(client, 'close');
+  const closed = ended(client);
   let acknowledged = 0;
   for (let temperature = 0; temperature < 30; temperature += 1)
     client

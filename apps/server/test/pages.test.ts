@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { z } from 'zod';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
-import { defineContentService, defineService, type Service, TAGS } from '../src/service/define.ts';
+import { defineContentService, defineService, type Service } from '../src/service/define.ts';
 import { fittingBest } from '../src/service/fitting.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { TAGS } from '../src/services/tags.ts';

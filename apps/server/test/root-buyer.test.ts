@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { z } from 'zod';
 import { rootBuyerOf } from '../src/keys/root-buyer.ts';
-import { defineService } from '../src/services/define.ts';
+import { defineService } from '../src/service/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { visitorNow } from '../src/upstreams/call-scope.ts';
 import { answer } from '../src/words/answer.ts';

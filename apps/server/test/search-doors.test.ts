@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { fittingBest } from '../src/services/fitting.ts';
+import { fittingBest } from '../src/service/fitting.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { type Json, rpc } from './a2a-agents.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

@@ -1,8 +1,8 @@
 /** What an answer of the paid call means for the task that it was bought for. */
 import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
-import type { Service } from '../services/define.ts';
-import { UNTRUSTED_META, untrustedIn } from '../services/untrusted.ts';
+import type { Service } from '../service/define.ts';
+import { UNTRUSTED_META, untrustedIn } from '../service/untrusted.ts';
 import { type Credential, X402 } from './messages.ts';
 import type { Ending, Told } from './tasks.ts';
 

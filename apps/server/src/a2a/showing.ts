@@ -1,7 +1,7 @@
 /** A task as its caller sees it: its answer from where answers are kept, its price as it is now. */
 import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
-import { UNTRUSTED_META, untrustedIn, untrustedPathsOf } from '../services/untrusted.ts';
+import { UNTRUSTED_META, untrustedIn, untrustedPathsOf } from '../service/untrusted.ts';
 import { eventsOf } from './events.ts';
 import { X402 } from './messages.ts';
 import type { Task, Told } from './tasks.ts';

@@ -1,12 +1,12 @@
 /** `/x402/catalog?q=`: the services that words or a question are about, best first, each with what is needed to buy it. */
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
-import { fittingBest } from '../services/fitting.ts';
-import { toolSchemaOf } from '../services/tool-schema.ts';
+import { fittingBest } from '../service/fitting.ts';
+import { toolSchemaOf } from '../service/tool-schema.ts';
 import { catalogDocument, catalogEntry } from './catalog.ts';
 import type { DiscoveryContext } from './context.ts';
 
-export const MAX_QUERY_CHARACTERS = 200;
+const MAX_QUERY_CHARACTERS = 200;
 const MAX_FOUND = 20;
 const DEFAULT_FOUND = 5;
 

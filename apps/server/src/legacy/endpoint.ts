@@ -135,7 +135,7 @@ export function defineEndpoint<Reads extends z.ZodObject>(
 async function runDeclared(
   service: Service,
   input: unknown,
-  context: RunContext<UpstreamName>,
+  context: RunContext,
 ): Promise<Answer<Record<string, unknown>>> {
   const made = await service.run(input, context);
   if (service.mediaType !== 'application/json') return made;

@@ -3,8 +3,8 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
 import { mcpPaymentRequired, mcpReceipt } from '../rails/mpp/mcp.ts';
-import type { Service } from '../services/define.ts';
-import { fencedText, UNTRUSTED_META, untrustedIn } from '../services/untrusted.ts';
+import type { Service } from '../service/define.ts';
+import { fencedText, UNTRUSTED_META, untrustedIn } from '../service/untrusted.ts';
 import type { Meta } from './payment.ts';
 
 /** https://github.com/coinbase/x402/blob/main/specs/transports-v2/mcp.md */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../http/problem.ts';
-import type { Service } from '../services/define.ts';
-import { inputSchemaOf, type JsonSchema, propertiesOf } from '../services/json-schema.ts';
+import type { Service } from '../service/define.ts';
+import { inputSchemaOf, type JsonSchema, propertiesOf } from '../service/json-schema.ts';
 import { loadServices } from '../services/registry.ts';
 import { withoutNulls } from './null-as-absent.ts';
 import { fingerprintOf, readInput } from './request-body.ts';

@@ -2,7 +2,7 @@
  * Takes a null for an optional field as no field at all. Models in strict function calling must name every field, and write
  * null where they mean none.
  */
-import type { JsonSchema } from '../services/json-schema.ts';
+import type { JsonSchema } from '../service/json-schema.ts';
 
 /** Deeper than any service's input. */
 const MAX_DEPTH = 20;

@@ -3,8 +3,8 @@ import { readJson } from '../http/json-text.ts';
 import { type FieldIssue, invalidRequest } from '../http/problem.ts';
 import type { Service } from '../service/define.ts';
 import { inputSchemaOf } from '../service/json-schema.ts';
-import { withoutNulls } from './null-as-absent.ts';
 import { choicesIn } from '../words/choices.ts';
+import { withoutNulls } from './null-as-absent.ts';
 
 const MAX_ISSUES = 20;
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { outsiderText, UNTRUSTED } from './fields.ts';
-import { type JsonSchema, outputSchemaOf, propertiesOf } from './json-schema.ts';
+import { outsiderText, UNTRUSTED } from '../service/fields.ts';
+import { type JsonSchema, outputSchemaOf, propertiesOf } from '../service/json-schema.ts';
+import { untrustedPathsOf } from '../service/untrusted.ts';
 import { OWN_NAMES, OWN_TEXTS } from './own-texts.fixture.ts';
 import { loadServices } from './registry.ts';
-import { untrustedPathsOf } from './untrusted.ts';
 
 const services = await loadServices();
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { defineService, type Service } from './define.ts';
-import { outsiderLines, outsiderObject, outsiderText } from './fields.ts';
-import { outputSchemaOf } from './json-schema.ts';
-import { fencedText, untrustedIn, untrustedPathsOf } from './untrusted.ts';
+import type { Service } from '../service/define.ts';
+import { outsiderLines, outsiderObject, outsiderText } from '../service/fields.ts';
+import { outputSchemaOf } from '../service/json-schema.ts';
+import { fencedText, untrustedIn, untrustedPathsOf } from '../service/untrusted.ts';
+import { defineService } from './define.ts';
 
 const output = z.object({
   name: outsiderText(20).nullable(),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { sourceUnavailable } from '../words/failure.ts';
-import type { Reply } from './define.ts';
-import { defineUpstream } from './define.ts';
+import { defineUpstream, type Reply } from './define.ts';
 
 /** The Multi-scale Ultra-high Resolution analysis: one value a day and 0.01 degree, at 09:00 UTC. */
 export const SST_DATASET = {

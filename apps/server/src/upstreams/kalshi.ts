@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Source } from '../words/answer.ts';
-import type { Reply } from './define.ts';
-import { defineUpstream } from './define.ts';
+import { defineUpstream, type Reply } from './define.ts';
 import { optionalWireNumber, wireNumber } from './wire-number.ts';
 
 export interface KalshiMarket {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Reply } from './define.ts';
-import { defineUpstream } from './define.ts';
+import { defineUpstream, type Reply } from './define.ts';
 import { wireNumber } from './wire-number.ts';
 
 export interface BookLevel {

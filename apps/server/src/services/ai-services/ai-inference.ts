@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { limit, numberBetween, text } from '../../service/fields.ts';
+import { limit, numberBetween, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { limit, numberBetween, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 
 const PROMPT_BYTES = 16_384;
 const SYSTEM_BYTES = 8_192;

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { hasWords } from '../../compliance/name-reading.ts';
-import { chainName, text } from '../../service/fields.ts';
 import { namesakesSentence, recallSentence } from '../../compliance/name-recall.ts';
+import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { listFacts, SANCTIONS_LISTS } from '../listed-parties.ts';
 import { type KnownOfParty, type NameMatch, nameMatches } from '../shared/screening/name-screening.ts';
 import { recentCounterparties } from '../shared/wallet/wallet-activity.ts';

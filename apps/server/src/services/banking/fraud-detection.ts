@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { fraudScore, type Payment } from '../../quant/fraud-features.ts';
-import { chainName } from '../../service/fields.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText } from '../../service/fields.ts';
 import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { isEvmAddress } from '../shared/wallet/wallet-address.ts';

@@ -2,7 +2,7 @@ import { type Address, erc20Abi, hexToBytes, parseAbi, size, zeroAddress } from 
 import { z } from 'zod';
 import type { CodeReading, Notable } from '../../code-analysis/bytecode/reach.ts';
 import { SEVERITIES } from '../../code-analysis/rules/finding.ts';
-import { chainName } from '../../service/fields.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { openThread } from '../../threads/thread.ts';
 import type { EvmChain } from '../../upstreams/evm.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
@@ -11,7 +11,6 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText } from '../../service/fields.ts';
 import { offThread } from '../off-thread.ts';
 import { POINTS, printable, scored } from '../shared/chain/audit-report.ts';
 import { type ContractCode, readContractCode } from '../shared/chain/contract-code.ts';

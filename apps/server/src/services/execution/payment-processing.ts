@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { chainName, text } from '../../service/fields.ts';
+import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, sourceUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { type AskedAmount, isOneAmount, movedAmount, movedAmountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress, isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { type EvmChains, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';

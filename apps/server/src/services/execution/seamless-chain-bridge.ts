@@ -8,13 +8,12 @@ import {
   zeroAddress,
 } from 'viem';
 import { z } from 'zod';
-import { chainName, numberBetween, text } from '../../service/fields.ts';
+import { chainName, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import {
   allowanceOf,
   allowanceSlot,

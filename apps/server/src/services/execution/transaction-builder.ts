@@ -1,11 +1,10 @@
 import { decodeFunctionData, encodeFunctionData, erc20Abi, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
-import { chainName } from '../../service/fields.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText } from '../../service/fields.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 import { type Party, refuseListed } from '../shared/wallet/wallet-sanctions.ts';

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { text } from '../../service/fields.ts';
+import { outsiderText, text } from '../../service/fields.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { outsiderText, text } from '../../service/fields.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   article,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import {
   article,
   heard,

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { type Fix, MAX_GAP_MS, MOVING_KMH, STOP_MS, type Travel, travelOf } from '../../quant/trips.ts';
-import { limit, numberBetween } from '../../service/fields.ts';
+import { limit, numberBetween, outsiderText } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { type Choice, MAX_CHOICES } from '../../words/choices.ts';
 import { invalidInput, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { limit, numberBetween, outsiderText } from '../../service/fields.ts';
 import type { DeviceReading, ReportingDevice, ReportingDevices } from '../reported-devices.ts';
 import {
   assertReported,

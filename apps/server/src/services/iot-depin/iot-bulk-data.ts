@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import { EXPORT_FORMATS } from '../reported-devices.ts';
 import {
   assertReported,

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Piece } from '../../service/define.ts';
-import { numberBetween } from '../../service/fields.ts';
-import { type Answer, answer } from '../../words/answer.ts';
-import { defineService, type Piece } from '../define.ts';
 import { numberBetween, outsiderText } from '../../service/fields.ts';
+import { type Answer, answer } from '../../words/answer.ts';
+import { defineService } from '../define.ts';
 import type { DeviceReading, ReportingDevice } from '../reported-devices.ts';
 import {
   deviceId,

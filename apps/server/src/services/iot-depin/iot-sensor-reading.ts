@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import {
   assertReported,
   deviceId,

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { latitude, longitude, numberBetween } from '../../service/fields.ts';
+import { latitude, longitude, numberBetween, outsiderText } from '../../service/fields.ts';
 import type { Measured, StationObservation, WeatherStation } from '../../upstreams/nws.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { MAX_CHOICES } from '../../words/choices.ts';
 import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { latitude, longitude, numberBetween, outsiderText } from '../../service/fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 
 /** How many stations are asked, nearest first, until one has an observation. */

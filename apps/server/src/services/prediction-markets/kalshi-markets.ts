@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { limit, text } from '../../service/fields.ts';
+import { limit, outsiderText, text } from '../../service/fields.ts';
 import type { KalshiMarket } from '../../upstreams/kalshi.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { limit, outsiderText, text } from '../../service/fields.ts';
 
 const MARKET_PAGES = 2;
 const EVENT_PAGES = 5;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import type { KalshiBookLevel, KalshiMarket } from '../../upstreams/kalshi.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import { gap, middle } from '../shared/questions/best-prices.ts';
 import { bookDepth, depthOf } from '../shared/questions/book-depth.ts';
 import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { limit, text } from '../../service/fields.ts';
+import { limit, outsiderText, text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { limit, outsiderText, text } from '../../service/fields.ts';
 import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.ts';
 import { LEAST_RELEVANCE, readSearch, relevanceOf } from '../shared/questions/search-questions.ts';
 

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { limit, text } from '../../service/fields.ts';
+import { limit, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { limit, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 
 /** Some events have a market for each of hundreds of candidates. */
 const MARKETS_SHOWN = 50;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import { type BestPrices, toTick } from '../shared/questions/best-prices.ts';
 import { DOWN, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';
 

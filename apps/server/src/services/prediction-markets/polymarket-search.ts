@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { limit, text } from '../../service/fields.ts';
+import { limit, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { limit, outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import { gap, middle } from '../shared/questions/best-prices.ts';
 import { bookDepth } from '../shared/questions/book-depth.ts';
 import { DOWN, type LiveQuotes, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';

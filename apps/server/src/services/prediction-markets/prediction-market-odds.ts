@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { text } from '../../service/fields.ts';
+import { outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import type { KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { outsiderLines, outsiderText, text } from '../../service/fields.ts';
 import { type BestPrices, gap, middle } from '../shared/questions/best-prices.ts';
 import { type BookDepth, bookDepth, depthOf } from '../shared/questions/book-depth.ts';
 import { consensusOf } from '../shared/questions/consensus.ts';

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { limit, numberBetween, text } from '../../service/fields.ts';
+import { limit, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import type { KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { limit, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { type Direction, directions, midOf, type Quotes } from '../shared/questions/executable-edge.ts';
 import { kalshiQuestion } from '../shared/questions/kalshi-question.ts';
 import { atLeast, matchQuestions, type Pair } from '../shared/questions/match-questions.ts';

@@ -1,16 +1,16 @@
 import { type Address, BaseError, erc721Abi, type Hex, verifyMessage, zeroAddress } from 'viem';
 import { z } from 'zod';
 import type { Identities, RegisteredIdentity } from '../../service/define.ts';
-// A name of one line, because it is part of a message that is signed, in which a second line would be a second
-// statement.
 import { agentIdText, nameText as line } from '../../service/fields.ts';
 import type { EvmChain } from '../../upstreams/evm.ts';
-import type { Source } from '../../words/answer.ts';
-import { answer } from '../../words/answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
 import { ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from '../shared/chain/registration-file.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
+
+// A name of one line, because it is part of a message that is signed, in which a second line would be a second
+// statement.
 
 const MAX_CAPABILITIES = 32;
 const MAX_SERVICES = 8;

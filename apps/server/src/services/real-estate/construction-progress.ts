@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { isoDate, latitude, longitude, numberBetween, text } from '../../service/fields.ts';
+import { isoDate, latitude, longitude, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import type { Granule } from '../../upstreams/cmr.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { isoDate, latitude, longitude, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { dayOf, daysBetween, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 
 const IMAGERY = ['HLSS30', 'HLSL30'];

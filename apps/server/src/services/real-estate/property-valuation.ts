@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { nameText, numberBetween, text } from '../../service/fields.ts';
+import { nameText, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { ACS_YEARS, type TractHomeValue } from '../../upstreams/acs.ts';
 import { type CensusTract, GEOCODER_MAX_CHARACTERS, STATE_LETTERS } from '../../upstreams/censusgeocoder.ts';
 import type { StateIndex } from '../../upstreams/fhfa.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { nameText, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import {
   COMPARABLES_METHOD,
   COMPARISON_FIELDS,

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { latitude, longitude } from '../../service/fields.ts';
+import { latitude, longitude, outsiderText } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { latitude, longitude, outsiderText } from '../../service/fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';
 

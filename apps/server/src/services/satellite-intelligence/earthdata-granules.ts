@@ -1,9 +1,16 @@
 import { z } from 'zod';
-import { isoDate, latitude, limit, longitude, numberBetween, text } from '../../service/fields.ts';
+import {
+  isoDate,
+  latitude,
+  limit,
+  longitude,
+  numberBetween,
+  outsiderText,
+  text,
+} from '../../service/fields.ts';
 import type { GranuleBox } from '../../upstreams/cmr.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { isoDate, latitude, limit, longitude, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import { dayOf, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 
 /** One collection for each of the other services: rain, sea temperature, soil moisture, ocean color and the surface. */

@@ -4,8 +4,7 @@ import { POWER_GRID, type PowerDay } from '../../upstreams/power.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import type { Place } from '../shared/earth/great-circle.ts';
-import { distanceKm } from '../shared/earth/great-circle.ts';
+import { distanceKm, type Place } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { mayStillCome, observePower } from '../shared/earth/power-cell.ts';
 

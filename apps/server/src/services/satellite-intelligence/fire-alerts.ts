@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { latitude, limit, longitude, numberBetween } from '../../service/fields.ts';
+import { latitude, limit, longitude, numberBetween, outsiderText } from '../../service/fields.ts';
 import {
   FIRMS_MAX_DAYS,
   FIRMS_SATELLITES,
@@ -9,7 +9,6 @@ import {
 import { FIRE_MAPS } from '../../upstreams/gibs-maps.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { latitude, limit, longitude, numberBetween, outsiderText } from '../../service/fields.ts';
 import type { PictureBox } from '../map-pictures.ts';
 import { boxesAround, distanceKm, type EarthBox, split } from '../shared/earth/great-circle.ts';
 import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';

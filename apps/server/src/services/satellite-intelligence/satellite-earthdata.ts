@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import type { Service } from '../../service/define.ts';
-import { isoDate, latitude, longitude } from '../../service/fields.ts';
-import type { UpstreamName } from '../../upstreams/index.ts';
-import { defineService, type RunContext, type Service } from '../define.ts';
-import { invalid } from '../shared/earth/observation-day.ts';
 import { isoDate, latitude, longitude, outsiderObject } from '../../service/fields.ts';
+import type { UpstreamName } from '../../upstreams/index.ts';
+import { defineService, type RunContext } from '../define.ts';
 import granules from './earthdata-granules.ts';
 import oceanColor from './earthdata-ocean-color.ts';
 import precipitation from './earthdata-precipitation.ts';

@@ -8,12 +8,11 @@ import {
   parseUnits,
 } from 'viem';
 import { z } from 'zod';
-import { chainName } from '../../service/fields.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText } from '../../service/fields.ts';
 import { searchBack } from '../shared/chain/chain-logs.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
 import { amountRaw } from '../shared/chain/token-amount.ts';

@@ -1,12 +1,11 @@
 import { type Address, formatUnits, getAddress, isAddress, parseUnits } from 'viem';
 import { z } from 'zod';
-import { chainName, text } from '../../service/fields.ts';
+import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, text } from '../../service/fields.ts';
 import { sameAddress } from '../shared/chain/chain-pools.ts';
 import { quoteSwaps, type SwapOutcome } from '../shared/chain/chain-quotes.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';

@@ -1,6 +1,6 @@
 import { type Address, formatUnits, getAddress, isAddress } from 'viem';
 import { z } from 'zod';
-import { chainName, tokenAddress } from '../../service/fields.ts';
+import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import { EVM_CHAIN_NAMES, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
@@ -8,7 +8,6 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import {
   findPools,
   readPools,

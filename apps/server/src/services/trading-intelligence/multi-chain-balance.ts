@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import { walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
 import { inUnits, type TokenHolding } from '../shared/wallet/wallet-holdings.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { outsiderText } from '../../service/fields.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { outsiderText } from '../fields.ts';
 import { isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
 import { walletHistory } from '../shared/wallet/wallet-history.ts';

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { limit, numberBetween, text } from '../../service/fields.ts';
+import { limit, numberBetween, outsiderText, text } from '../../service/fields.ts';
 import type { YieldPool } from '../../upstreams/llama-pools.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { limit, numberBetween, outsiderText, text } from '../../service/fields.ts';
 
 const RISKS = ['low', 'medium', 'high'] as const;
 type Risk = (typeof RISKS)[number];

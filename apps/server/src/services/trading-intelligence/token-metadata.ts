@@ -1,12 +1,11 @@
 import { formatUnits, getAddress, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
-import { chainName, tokenAddress } from '../../service/fields.ts';
+import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { readTokens } from '../shared/chain/chain-token.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { chainName, text, tokenAddress } from '../../service/fields.ts';
+import { chainName, outsiderText, text, tokenAddress } from '../../service/fields.ts';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { type Answer, answer } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, text, tokenAddress } from '../../service/fields.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   coinGeckoQuote,

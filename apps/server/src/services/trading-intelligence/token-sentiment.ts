@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { chainName, tokenAddress } from '../../service/fields.ts';
+import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { answer } from '../../words/answer.ts';
 import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText, tokenAddress } from '../../service/fields.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import { type PriceHistory, priceHistory } from '../shared/market/price-history.ts';
 import { momentumOf } from '../shared/market/price-momentum.ts';

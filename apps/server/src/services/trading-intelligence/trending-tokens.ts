@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { chainName, limit, text } from '../../service/fields.ts';
+import { chainName, limit, outsiderText, text } from '../../service/fields.ts';
 import { TRENDING_WINDOWS, type TrendingPool, type TrendingWindow } from '../../upstreams/geckoterminal.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { type Answer, answer, type Source } from '../../words/answer.ts';
 import type { ChainName } from '../../words/chain-names.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, limit, outsiderText, text } from '../../service/fields.ts';
 
 /** Pools come 20 a page, and several pools may have the same token. */
 const MAX_PAGES = 4;

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { walletRisk } from '../../quant/wallet-risk.ts';
-import { chainName } from '../../service/fields.ts';
+import { chainName, outsiderText } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { chainName, outsiderText } from '../../service/fields.ts';
 import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { recentCounterparties, walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';

@@ -1,6 +1,6 @@
 import { type Address, formatUnits, isAddressEqual, zeroAddress } from 'viem';
 import { z } from 'zod';
-import { chainName, limit, numberBetween } from '../../service/fields.ts';
+import { chainName, limit, numberBetween, outsiderText } from '../../service/fields.ts';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
@@ -8,7 +8,6 @@ import { answer, type Source } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, notFound, sourceUnavailable, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { chainName, limit, numberBetween, outsiderText } from '../../service/fields.ts';
 import { readTokens } from '../shared/chain/chain-token.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import {

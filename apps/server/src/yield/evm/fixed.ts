@@ -4,8 +4,7 @@ import { base } from 'viem/chains';
 import { unavailable } from '../../http/problem.ts';
 import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import type { ProtocolName } from '../contracts/protocols.ts';
-import type { Node } from './node.ts';
-import { chainUnavailable, isOutage, isRefusal } from './node.ts';
+import { chainUnavailable, isOutage, isRefusal, type Node } from './node.ts';
 
 export const PROTOCOL_TITLES: Readonly<Record<ProtocolName, string>> = {
   aave: 'Aave v3',

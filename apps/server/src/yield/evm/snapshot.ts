@@ -1,8 +1,7 @@
 /** The vault and the three protocols at one block. */
 import { type Address, type Hex, zeroAddress } from 'viem';
 import { AAVE_POOL_ABI, COMET_ABI, META_MORPHO_ABI, MORPHO_ABI, VAULT_ABI } from '../contracts/abi.ts';
-import type { ProtocolName } from '../contracts/protocols.ts';
-import { PROTOCOLS } from '../contracts/protocols.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';
 import { type Chain, chainUnavailable, fromChain, isOutage, type Node } from './node.ts';
 import { aaveApyPercent, cometApyPercent, type MorphoMarket, metaMorphoApyPercent } from './rates.ts';

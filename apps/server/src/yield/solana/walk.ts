@@ -5,8 +5,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database } from '../../db/connection.ts';
-import type { Listed, Node } from './node.ts';
-import { PAGE } from './node.ts';
+import { type Listed, type Node, PAGE } from './node.ts';
 import type { Portal } from './portal.ts';
 
 /** Pages of a round: what is left is read in the next one. */

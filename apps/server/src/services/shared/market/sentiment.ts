@@ -1,10 +1,10 @@
 /** What the sentiment services share: parts with their weights, news with links, and one way to combine them. */
 import { z } from 'zod';
 import { headlineTone } from '../../../quant/headline-tone.ts';
+import { outsiderText } from '../../../service/fields.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import type { Source } from '../../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../../words/failure.ts';
-import { outsiderText } from '../../fields.ts';
 
 const DAY_MS = 86_400_000;
 /** With fewer documents the figure is mostly chance. */

@@ -1,7 +1,7 @@
 /** A Kalshi market as answers show it. */
 import { z } from 'zod';
+import { outsiderLines, outsiderText } from '../../../service/fields.ts';
 import type { KalshiMarket } from '../../../upstreams/kalshi.ts';
-import { outsiderLines, outsiderText } from '../../fields.ts';
 import { gap, middle } from './best-prices.ts';
 import { ruleText } from './rule-text.ts';
 

@@ -4,8 +4,7 @@ import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
 import type { Source } from '../../../words/answer.ts';
 import { UpstreamUnavailable } from '../../../words/failure.ts';
 import { type ListInUse, type Lists, listFacts, SANCTIONS_LISTS } from '../../listed-parties.ts';
-import type { ChainHead, EvmChains } from './wallet-chains.ts';
-import { headOf, isNotConfigured } from './wallet-chains.ts';
+import { type ChainHead, type EvmChains, headOf, isNotConfigured } from './wallet-chains.ts';
 import { isSanctioned } from './wallet-sanctions.ts';
 
 /** An entry of a list that holds an address. */
