@@ -210,8 +210,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
     return [...all];
   }
 
-  for (const document of DOCUMENTS) {
-    const { paths, maxAgeSeconds, ways, asked, render } = document;
+  for (const { paths, maxAgeSeconds, ways, asked, render } of DOCUMENTS) {
     const answer = (request: FastifyRequest, reply: FastifyReply) => {
       const found = asked?.(context, request.query) ?? null;
       if (found !== null) return sendPublished(request, reply, found, maxAgeSeconds);
