@@ -1,5 +1,4 @@
 /** The services as tools of MCP: what `tools/list` answers, rendered once and again when the availability of one changes. */
-
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
 import { toolNameOf } from '../service/tool-name.ts';
