@@ -51,6 +51,37 @@ test('nobody gets more than a quarter of the places, and what a caller is lent b
   assert.equal(later.state, 'waits');
 });
 
+test('of two payers with many calls each, neither keeps the other from what is lent, and each is lent as much', async () => {
+  const places = new FairPlaces(16);
+  // As they come: the first one is alone for a moment.
+  const first = Array.from({ length: 40 }, () => visit(places, 'one'));
+  const second = Array.from({ length: 40 }, () => visit(places, 'two'));
+  const held = async () => {
+    await settled();
+    return [first, second].map((visits) => visits.filter(({ state }) => state === 'in').length);
+  };
+  assert.deepEqual(await held(), [8, 4]);
+  // Whatever of the first one's ends, goes to who has fewer, until they have the same.
+  const leave = (visits: typeof first, count: number) => {
+    for (const one of visits.filter(({ state }) => state === 'in').slice(0, count)) {
+      one.leave();
+      one.state = 'refused';
+    }
+  };
+  leave(first, 2);
+  assert.deepEqual(await held(), [6, 6]);
+  // A third one finds places, and what it has is not lent to others.
+  const third = Array.from({ length: 8 }, () => visit(places, 'three'));
+  await settled();
+  assert.equal(third.filter(({ state }) => state === 'in').length, 4);
+  leave(first, 1);
+  leave(second, 1);
+  await settled();
+  const others = third.filter(({ state }) => state === 'in').length;
+  assert.equal(others, 5);
+  assert.deepEqual(await held(), [6, 5], 'among equals who came first');
+});
+
 test('a share is rounded up, and is one place at least', async () => {
   for (const [most, share] of [
     [1, 1],
@@ -135,17 +166,18 @@ test('too many of one caller wait no more', async () => {
   assert.deepEqual([count('in'), count('waits'), count('refused')], [2, 500, 98]);
 });
 
-test('whoever comes and goes, nobody is let in beyond a quarter while another waits, nor keeps a place from others by it', async () => {
+test('whoever comes and goes, nobody is let in beyond a quarter while another has less and waits, and neither places nor what is lent stay idle', async () => {
   const step = fc.record({
-    caller: fc.integer({ min: 0, max: 6 }),
+    caller: fc.nat(),
     does: fc.constantFrom('come', 'come', 'come', 'leave', 'give up'),
     which: fc.nat(),
   });
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(1, 4, 5, 8, 16),
+      fc.integer({ min: 1, max: 7 }),
       fc.array(step, { maxLength: 100 }),
-      async (most, steps) => {
+      async (most, callers, steps) => {
         const places = new FairPlaces(most);
         const share = Math.ceil(most / 4);
         const visits: {
@@ -162,7 +194,8 @@ test('whoever comes and goes, nobody is let in beyond a quarter while another wa
             (sum, caller) => sum + Math.min(heldBy(caller), share),
             0,
           );
-        for (const { caller, does, which } of steps) {
+        for (const { caller: anyone, does, which } of steps) {
+          const caller = anyone % callers;
           const before = inside();
           const pick = <T>(from: readonly T[]) => from[which % Math.max(from.length, 1)];
           if (does === 'come') {
@@ -181,15 +214,15 @@ test('whoever comes and goes, nobody is let in beyond a quarter while another wa
           assert.ok(withinShares() <= most);
           assert.ok(now.length <= places.connections, 'more than there are connections');
           for (const entered of now.filter((each) => !before.includes(each)))
-            if (wait.some((each) => each.caller !== entered.caller))
+            if (wait.some((each) => heldBy(each.caller) < share))
               assert.ok(heldBy(entered.caller) <= share, 'somebody was let in beyond a quarter');
           // No place stays empty that somebody waiting may have: what others have beyond their shares takes none.
           for (const each of wait)
             if (heldBy(each.caller) < share) assert.equal(withinShares(), most);
             else
               assert.ok(
-                now.length - withinShares() === share || wait.some(({ caller }) => caller !== each.caller),
-                'nothing was lent though nobody else waits',
+                now.length - withinShares() === share || wait.some(({ caller }) => heldBy(caller) < share),
+                'nothing was lent though all who wait have their share',
               );
         }
         // All leave, so that nobody's patience keeps the test.

@@ -3,8 +3,8 @@
  * rounded up, so that one with many slow calls does not turn the upstream off for all others.
  *
  * Beyond its share a caller is lent connections that are no places: there are a quarter as many of them again, and they
- * are lent only while nobody else waits. However long a call beyond its caller's share takes, it keeps no place from
- * anybody.
+ * are lent only while everybody else who waits has its share. However long a call beyond its caller's share takes, it
+ * keeps no place from anybody.
  */
 import { NoPlace } from './wire-errors.ts';
 
@@ -62,7 +62,7 @@ export class FairPlaces {
     options: { timeoutMs: number; signal?: AbortSignal | undefined },
   ): Promise<() => void> {
     options.signal?.throwIfAborted();
-    if (this.#mayTake(visitor)) return this.#take(visitor);
+    if (this.#mayTake(visitor, this.#mayLend())) return this.#take(visitor);
     const ofOne = this.#waiting.filter(({ visitor: { caller } }) => caller === visitor.caller).length;
     if (this.#waiting.length >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw new NoPlace();
     return this.#wait(visitor, options);
@@ -73,7 +73,7 @@ export class FairPlaces {
     { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
   ): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      // Who gave up no longer keeps others to their share.
+      // Who gave up no longer keeps others to their shares.
       const giveUp = (reason: unknown) => {
         end(() => reject(reason));
         this.#letNext();
@@ -102,9 +102,17 @@ export class FairPlaces {
     });
   }
 
-  #mayTake({ caller }: Visitor): boolean {
-    if (this.#heldBy(caller) < this.#share) return this.#taken < this.#most;
-    return this.#lent < this.#share && this.#waiting.every(({ visitor }) => visitor.caller === caller);
+  /** @param mayLend as `#mayLend` says */
+  #mayTake({ caller }: Visitor, mayLend: boolean): boolean {
+    return this.#heldBy(caller) < this.#share ? this.#taken < this.#most : mayLend;
+  }
+
+  /** Whether there is something to lend, and nobody waits who has less than its share. */
+  #mayLend(): boolean {
+    return (
+      this.#lent < this.#share &&
+      this.#waiting.every(({ visitor: { caller } }) => this.#heldBy(caller) >= this.#share)
+    );
   }
 
   #heldBy(caller: string): number {
@@ -136,8 +144,9 @@ export class FairPlaces {
   #letNext(): void {
     for (;;) {
       let next: Waiting | undefined;
+      const mayLend = this.#mayLend();
       for (const waiting of this.#waiting) {
-        if (!this.#mayTake(waiting.visitor)) continue;
+        if (!this.#mayTake(waiting.visitor, mayLend)) continue;
         if (next === undefined || this.#heldBy(waiting.visitor.caller) < this.#heldBy(next.visitor.caller))
           next = waiting;
       }
