@@ -140,6 +140,14 @@ test('who is believed about callers is one header of named proxies, and no token
   assert.deepEqual(problems({ ...PRODUCTION, ADMIN_TOKENS }), [
     'ADMIN_TOKENS: a token is too regular to be a secret',
   ]);
+  // Where a second operator must agree, one token by two names would count as two.
+  const [one, other] = ['a-token-of-two-dozen-characters', 'another-token-of-that-length'];
+  const twice = (text: string) => problems({ FAREBOX_SECRET: SECRET, ADMIN_TOKENS: text });
+  assert.deepEqual(twice(`desk:${one}, desk:${other}`), ['ADMIN_TOKENS: must name everybody once']);
+  assert.deepEqual(twice(`desk:${one}, night:${one}`), [
+    'ADMIN_TOKENS: must give everybody a token of their own',
+  ]);
+  assert.deepEqual(twice(`desk:${one}, night:${other}`), []);
 });
 
 test('sandbox money and real money are never mixed: each variable that would is named, with what to do', () => {

@@ -1,7 +1,7 @@
 /** Helping customers: finding what they have an id of, telling the story of a call, and giving money back on every rail. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { ExactEvmScheme } from '@x402/evm';
 import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
@@ -11,10 +11,17 @@ import { defineService } from '../src/service/define.ts';
 import { answer } from '../src/words/answer.ts';
 import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { until } from './fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
-const TOKENS = { desk: 'an-operators-token-of-the-tests', night: 'another-operators-token-of-the-tests' };
+const TOKENS = {
+  desk: 'an-operators-token-of-the-tests',
+  night: 'another-operators-token-of-the-tests',
+  morning: 'a-third-operators-token-of-the-tests',
+  noon: 'a-fourth-operators-token-of-the-tests',
+  evening: 'a-fifth-operators-token-of-the-tests',
+};
 const BLOCKS_TO_FINAL = '0x200';
 
 const costly = defineService({
@@ -32,6 +39,18 @@ const costly = defineService({
   },
 });
 
+const modest = defineService({
+  path: 'modest',
+  name: 'Modest',
+  tag: 'Discovery',
+  priceUsd: '1.00',
+  summary: 'For tests.',
+  input: z.object({}),
+  output: z.object({ ok: z.boolean() }),
+  example: {},
+  run: async () => answer({ ok: true }, { method: 'None.' }),
+});
+
 let database: TestDatabase;
 let world: PaymentWorld;
 let server: TestServer;
@@ -39,10 +58,12 @@ before(async () => {
   [database, world] = await Promise.all([openTestDatabase(), startPaymentWorld()]);
   server = await startTestServer({
     pools: database,
-    services: [costly],
+    services: [costly, modest],
     environment: {
       ...world.environment,
-      ADMIN_TOKENS: `desk:${TOKENS.desk}, night:${TOKENS.night}`,
+      ADMIN_TOKENS: Object.entries(TOKENS)
+        .map(([name, token]) => `${name}:${token}`)
+        .join(','),
       ADMIN_SECOND_ABOVE_USD: '1.50',
     },
   });
@@ -79,12 +100,15 @@ async function job(name: string): Promise<void> {
 }
 
 /** Buys with the field's own client. */
-async function buy(wallet: PrivateKeyAccount): Promise<{ callId: string; transaction: string }> {
+async function buy(
+  wallet: PrivateKeyAccount,
+  { path }: { path: string } = costly,
+): Promise<{ callId: string; transaction: string }> {
   const client = new x402Client()
     .register('eip155:*', new ExactEvmScheme(wallet))
     .setSpendControls({ maxAmountPerPayment: '$5' });
   const paying = wrapFetchWithPayment(fetch, client);
-  const bought = await paying(`${server.url}/x402/costly`, { method: 'POST' });
+  const bought = await paying(`${server.url}/x402/${path}`, { method: 'POST' });
   assert.equal(bought.status, 200, await bought.clone().text());
   const receipt = JSON.parse(
     Buffer.from(bought.headers.get('payment-response') ?? '', 'base64').toString('utf8'),
@@ -302,6 +326,70 @@ test('a declined refund moves nothing, and what cannot go back is refused with i
   assert.equal((await ask(`payments/${callId}/refund`, { reason: 'a key paid' })).body.code, 'NO_SUCH_CALL');
   assert.equal((await ask(`payments/${randomUUID()}/refund`, { reason: 'nobody' })).status, 404);
   assert.equal((await ask(`payments/${callId}/refund`, { reason: '' })).status, 400);
+});
+
+describe('what one operator gives alone in a day', () => {
+  let key: string;
+  let account: bigint;
+  before(async () => {
+    key = await server.key('20');
+    account = ((await server.app.keys.find(key)) ?? assert.fail()).accountId;
+  });
+  const reason = 'for the trouble';
+  const grant = (amountUsd: string, who: keyof typeof TOKENS) =>
+    ask(`accounts/${account}/grant`, { reason, amountUsd }, { who });
+  /** Each kind of gift, worth 1 USD. */
+  const gifts: [
+    string,
+    keyof typeof TOKENS,
+    () => Promise<(who: keyof typeof TOKENS) => ReturnType<typeof ask>>,
+  ][] = [
+    [
+      'payments on a chain',
+      'morning',
+      async () => {
+        const { callId } = await buy(await world.wallet(1), modest);
+        await makeFinal(callId);
+        return (who) => ask(`payments/${callId}/refund`, { reason }, { who });
+      },
+    ],
+    [
+      'calls of keys',
+      'noon',
+      async () => {
+        const callId = (await server.call('modest', key)).headers.get('x-call-id');
+        return (who) => ask(`accounts/${account}/refund-call`, { reason, callId }, { who });
+      },
+    ],
+    ['grants', 'evening', async () => (who) => grant('1', who)],
+  ];
+
+  for (const [what, who, prepare] of gifts)
+    test(`counts ${what}, of which two at once find each other and all others count with them`, async () => {
+      const two = [await prepare(), await prepare()];
+      const looked = Promise.withResolvers<void>();
+      // Both have seen that one operator is enough before either is written.
+      const held = database.patient.begin(async (transaction) => {
+        await transaction`select 1 from operator_acts_head for update`;
+        await looked.promise;
+      });
+      const asked = two.map((give) => give(who));
+      await until('both to wait for their turn', async () => {
+        const waiting = await database.patient`
+          select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return waiting.length === 2;
+      });
+      looked.resolve();
+      await held;
+      const told = await Promise.all(asked);
+      assert.deepEqual(told.map(({ status, body }) => [status, body.code]).sort(), [
+        [200, undefined],
+        [409, 'SECOND_OPERATOR_NEEDED'],
+      ]);
+      assert.equal((await grant('0.500001', who)).status, 202, 'all that it gives is one sum');
+      assert.equal((await grant('0.5', who)).status, 200, 'up to the bound itself');
+      assert.equal((await grant('0.000001', who)).status, 202, 'then nothing more');
+    });
 });
 
 test('a receipt by its transaction is for the wallet that paid', async () => {

@@ -191,18 +191,21 @@ test('what promises a trial says the truth: the 402 of every door, and the docum
       const challenge = await jsonOf(fetch(`${url}/x402/ping`, { method: 'POST', headers, body: '{}' }));
       assert.equal(challenge.code, 'PAYMENT_REQUIRED', JSON.stringify(challenge).slice(0, 600));
       const document = await jsonOf(fetch(`${url}/.well-known/agent-instructions.json`));
-      return [challenge.trial_access.available, /trial/.test(challenge.message), document.freeTrial !== null];
+      const ways = /a call\. ([^.]+)\./.exec(challenge.message)?.[1];
+      return [challenge.trial_access.available, ways, document.freeTrial !== null];
     };
-    assert.deepEqual(await promised(shop), [true, true, true]);
+    const open = [true, 'Send an API key in X-API-KEY, or take a trial key first', true];
+    const closed = [false, 'Send an API key in X-API-KEY', false];
+    assert.deepEqual(await promised(shop), open);
     assert.equal((await trialAt(shop, '8.24.0.1')).status, 200);
     assert.equal((await trialAt(shop, '8.24.0.2')).status, 503);
-    assert.deepEqual(await promised(shop), [false, false, false]);
+    assert.deepEqual(await promised(shop), closed);
     // Another replica hears of it from the database.
     for (const { name, run } of other.app.jobs)
       if (name === 'look-at-trials') await run(new AbortController().signal);
-    assert.deepEqual(await promised(other), [false, false, false]);
+    assert.deepEqual(await promised(other), closed);
     nowMs += DAY_MS;
-    assert.deepEqual(await promised(shop), [true, true, true]);
+    assert.deepEqual(await promised(shop), open);
   } finally {
     await Promise.all([shop.close(), other.close()]);
   }

@@ -52,6 +52,9 @@ export const OPERATOR = declare({
       ...(new Set(tokens.map(({ name }) => name)).size < tokens.length
         ? ['ADMIN_TOKENS: must name everybody once']
         : []),
+      ...(new Set(tokens.map(({ token }) => token)).size < tokens.length
+        ? ['ADMIN_TOKENS: must give everybody a token of their own']
+        : []),
     ];
   },
 });

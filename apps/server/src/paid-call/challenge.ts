@@ -87,6 +87,17 @@ export function makeChallenge(
   };
 }
 
+function waysToPay(byWallet: boolean, byTrial: boolean): string {
+  const ways = [
+    ...(byWallet ? ['pay with an x402 wallet'] : []),
+    'send an API key in X-API-KEY',
+    ...(byTrial ? ['take a trial key first'] : []),
+  ];
+  const last = ways.pop();
+  const all = ways.length === 0 ? `${last}` : `${ways.join(', ')}, or ${last}`;
+  return all.charAt(0).toUpperCase() + all.slice(1);
+}
+
 /** The fields of the body, except how the service is called. */
 function bodyOf(
   { service, priceMicros, resourceUrl, streaming }: Quote,
@@ -126,7 +137,7 @@ function bodyOf(
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY${trialsOpen ? ', or take a trial key first' : ''}. Nothing is charged unless the call succeeds.`,
+    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${waysToPay(onChain.length > 0, trialsOpen)}. Nothing is charged unless the call succeeds.`,
     ...{ seller, price_usd: priceUsd, currency: 'USD' },
     accepts: onChain.length > 0 ? onChain : [prepaid],
     trial_access: {
