@@ -370,6 +370,42 @@ describe('after it was charged', () => {
     assert.equal((await buy(here)).structuredContent?.run, 2);
   });
 
+  for (const [when, afterMs, run] of [
+    ['a moment before ten minutes have passed it is still given', 599_999, 1],
+    ['when ten minutes have passed it is not, though no job has run', 600_000, 2],
+  ] as const)
+    test(when, async () => {
+      await lostOnItsWay(here);
+      nowMs += afterMs;
+      assert.equal((await buy(there)).structuredContent?.run, run);
+    });
+
+  for (const [when, afterMs, state] of [
+    ['a cancellation shortly after the answer says that it was lost', 14_999, 1],
+    ['a cancellation long after the answer says nothing', 15_000, 2],
+  ] as const)
+    test(when, async () => {
+      const session = await sessionOf(here);
+      isSlow = false;
+      await toldBy(await post(here, callOf(1), { 'mcp-session-id': session }));
+      await isState(2);
+      nowMs += afterMs;
+      await post(there, cancelOf(1), { 'mcp-session-id': session });
+      assert.deepEqual(await states(), [state]);
+    });
+
+  test('while it is on its way to one caller no other gets it', async () => {
+    await buy(here);
+    await isState(2);
+    const account = String(await accountOf(database.sql, key));
+    const [living] = await database.sql<{ id: bigint }[]>`
+      insert into replicas (started_at, seen_at) values (now(), now()) returning id`;
+    await database.sql`
+      update followed_calls set state = 0, holder = ${String(living?.id)} where account_id = ${account}`;
+    assert.equal((await buy(there)).structuredContent?.run, 2);
+    await database.sql`update replicas set ended_at = now() where id = ${String(living?.id)}`;
+  });
+
   test('a key that was revoked gets nothing of it', async () => {
     await lostOnItsWay(here);
     await database.sql`
