@@ -164,8 +164,20 @@ test('a payer is known by a payment that was captured in the last 90 days, and b
   assert.equal(await knows(), false);
   await end(here, released, { capture: false, settled: null });
   assert.equal(await knows(), false);
+  // Paid first, its service never ran, and the money goes back.
+  const refunded = costly();
+  await begin(here, refunded, () => 1_000n);
+  await keep(here, refunded, false);
+  await settlements.markSettled({ accountId: ACCOUNT, callId: refunded.id }, AT, 1_000);
+  assert.equal(await knows(), false);
+  const ended = { capture: true, outcome: 'REFUNDED', answer: null, settled: AT };
+  const { status } = await here.finish({ ...refunded, ...ended });
+  assert.equal(status, 'done');
+  assert.equal(await knows(), false);
+  // What costs nothing is in flight beside it.
+  assert.equal((await begin(here, payment(payer, 1n), () => 1_000n)).status, 'authorized');
   const one = costly({ onlyOneOfUnknown: true });
-  assert.equal((await here.begin(one)).status, 'authorized');
+  assert.equal((await begin(here, one, () => 1_000n)).status, 'authorized');
   for (const asset of [ASSET, '0xab'])
     assert.equal(
       (await there.begin(costly({ asset, onlyOneOfUnknown: true }))).status,
@@ -178,7 +190,9 @@ test('a payer is known by a payment that was captured in the last 90 days, and b
   assert.equal(await knows(), true);
   const two = [1, 2].map(() => costly({ onlyOneOfUnknown: true }));
   for (const call of two) assert.equal((await begin(there, call, () => 1_000n)).status, 'authorized');
-  nowMs += 91 * DAY_MS;
+  nowMs += 89 * DAY_MS;
+  assert.equal(await knows(), true);
+  nowMs += 2 * DAY_MS;
   assert.equal(await knows(), false);
 });
 
