@@ -124,8 +124,9 @@ for (const { name, pay, received } of RAILS)
         await pay(withoutRefunds, payer),
         await pay(withoutRefunds, payer),
       ];
-      const before = model.asked;
+      const [before, moved] = [model.asked, await received()];
       const running = await asked(first);
+      assert.equal(await received(), moved, 'it pays after the work, since nothing could go back');
       const refused = await second();
       const told = await jsonOf(refused);
       assert.deepEqual([refused.status, told.code, told.charged], [429, 'TOO_MANY_CONCURRENT_CALLS', false]);
