@@ -383,6 +383,23 @@ test('a backlog drains slower than it came, whatever its size, and its pings are
   socket.destroy();
 });
 
+test('what is known is not counted, so that it takes no room from what is new', async () => {
+  const device = known('few-2');
+  // Once its reports of a minute are used up it would wait for minutes: its clock stands still, and its keepalive is long.
+  const socket = await enter(device, connectPacket(device, { keepAliveS: 300 }));
+  let acknowledgements = 0;
+  socket.on('data', (bytes) => {
+    acknowledgements += bytes.length / 4;
+  });
+  const first = report(1);
+  const again = Array.from({ length: 4 * FEW }, () => publishPacket(device.topic, 1, first));
+  const fresh = Array.from({ length: FEW - 1 }, (_, nth) => publishPacket(device.topic, 2, report(nth + 2)));
+  socket.write(Buffer.concat([...again, ...fresh]));
+  await until('all are acknowledged', () => acknowledgements === again.length + fresh.length);
+  assert.deepEqual(valuesOf(device), [1, 2, 3, 4, 5]);
+  socket.destroy();
+});
+
 test('who connects after a certificate was renewed sees the new one; one that is none changes nothing', async () => {
   const { cert, key } = makeCertificate(new Date(Date.now() - 60_000));
   const seen = async () => {

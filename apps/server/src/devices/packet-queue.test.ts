@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BrokenPacket, PacketCutter } from './packet-queue.ts';
+import { BrokenPacket, PacketCutter, PacketQueue } from './packet-queue.ts';
 
 /** A packet of MQTT with so many bytes behind its head (MQTT 3.1.1, 2.2.3). */
 function packet(length: number): Buffer {
@@ -50,4 +51,64 @@ test('a length that does not end, and a type that no client sends, are refused a
       (error) => error instanceof BrokenPacket && error.code === 'PACKET_BROKEN',
     );
   }
+});
+
+/** A socket whose other side takes one piece at a time, when told to. */
+function openSlowSocket() {
+  const left: string[] = [];
+  let take = () => {};
+  const socket = new Duplex({
+    read() {},
+    write(piece: Buffer, _encoding, done) {
+      take = () => {
+        left.push(piece.toString());
+        done();
+      };
+    },
+  });
+  const bounds = { maxBytes: 1_000, packetsPerMinute: 100, readAhead: { bytesLeft: 1_000 } };
+  const queue = new PacketQueue(socket, bounds);
+  queue.on('error', () => {});
+  return { socket, queue, left, takeOne: () => take() };
+}
+
+const someTurns = async () => {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('what was said on a connection leaves before it ends, whoever ends it and however slowly it is read', async () => {
+  for (const end of [
+    (queue: PacketQueue) => queue.destroy(),
+    (queue: PacketQueue) => queue.destroy(new Error('a packet was broken')),
+    (queue: PacketQueue) => queue.end(),
+  ]) {
+    const { socket, queue, left, takeOne } = openSlowSocket();
+    for (const piece of ['first', 'second', 'third']) queue.write(piece);
+    await someTurns();
+    end(queue);
+    // Its other side would be reset, and lose what it has not read, if what it still says were left lying.
+    socket.push('what comes too late');
+    for (const expected of [['first'], ['first', 'second'], ['first', 'second', 'third']]) {
+      await someTurns();
+      assert.equal(socket.destroyed, false);
+      takeOne();
+      assert.deepEqual(left, expected);
+    }
+    await someTurns();
+    assert(socket.writableFinished);
+    assert.equal(socket.readableLength, 0);
+    queue.destroy();
+    socket.destroy();
+  }
+});
+
+test('a connection whose other side takes nothing more ends all the same', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const { socket, queue } = openSlowSocket();
+  queue.write('never read');
+  queue.destroy();
+  await someTurns();
+  assert.equal(socket.destroyed, false);
+  context.mock.timers.tick(5_000);
+  assert(socket.destroyed);
 });
