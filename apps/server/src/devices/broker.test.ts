@@ -380,6 +380,7 @@ test('a backlog drains slower than it came, whatever its size, and its pings are
   send();
   assert.equal((await nextBytes(socket, 4 * ids.length)).toString('hex'), acknowledged(...ids));
   assert.deepEqual(valuesOf(device), ids);
+  assert.equal(few.take(device.deviceId).allowed, false, 'what was not counted gives nothing back');
   socket.destroy();
 });
 
