@@ -6,6 +6,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
+import { SEED } from '../../../packages/sandbox/src/accounts.fixture.ts';
+import { startSolana } from '../../../packages/sandbox/src/solana/solana.ts';
 import {
   UPSTREAM_NAMES as DOUBLE_NAMES,
   SANDBOX_KEYS,
@@ -18,6 +20,7 @@ import type { UpstreamDefinition } from '../src/upstreams/define.ts';
 import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from '../src/upstreams/index.ts';
 import { upstreamBaseUrlVariable } from '../src/words/upstream-variables.ts';
+import { newWallet, startScriptedNode } from '../src/yield/solana/scripted-node.fixture.ts';
 import { jsonOf, startUpstreams } from './server.fixture.ts';
 
 const RUN = join(import.meta.dirname, '../../../packages/sandbox/src/run.ts');
@@ -140,6 +143,36 @@ test('one whose reply does not fit, one that is silent and one that fails: exit 
   assert.match(line('kraken'), new RegExp(`^kraken +FAILS +${at('kraken')} {2}.*answered 500$`));
   for (const name of ['hackernews', 'firms'] as const)
     assert.match(line(name), new RegExp(`^${name} +fits `), 'a key that it wants is there');
+});
+
+test('each node of the yield portal on Solana is asked all that the portal needs, and one that fails is told', async () => {
+  const chain = await startSolana({ stateDir: null, seed: SEED });
+  const silent = await startScriptedNode(await newWallet());
+  silent.state.fault = 'cut';
+  try {
+    const { code, line, out, err } = await probe({
+      ...configured(),
+      UPSTREAM_SOLANA_BASE_URL: chain.url,
+      SOLANA_YIELD_TREASURY: await newWallet(),
+      SOLANA_YIELD_SINCE_SLOT: '0',
+      SOLANA_YIELD_FURTHER_NODES: silent.url,
+    });
+    const told = [...out.matchAll(/^solana-yield node (\d) +(\w+) +(fits|FAILS)/gm)].map(
+      ([, node, method, verdict]) => ({ node, method, verdict }),
+    );
+    const of = (node: string) => told.filter((each) => each.node === node);
+    assert(of('1').length >= 12, out + err);
+    assert.deepEqual(
+      of('2').map(({ method }) => method),
+      of('1').map(({ method }) => method),
+    );
+    assert.equal(of('1').find(({ method }) => method === 'getMultipleAccounts')?.verdict, 'fits');
+    assert(of('2').every(({ verdict }) => verdict === 'FAILS'));
+    assert(!UPSTREAM_NAMES.some((name) => /UNFIT|SILENT|FAILS/.test(line(name))), out);
+    assert.equal(code, 1, 'though every source fits');
+  } finally {
+    await Promise.all([chain.stop(), silent.stop()]);
+  }
 });
 
 test('with --live every source is asked at its public address and no double is, whatever a sandbox has noted', async () => {
