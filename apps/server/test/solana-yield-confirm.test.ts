@@ -727,6 +727,19 @@ test('one fee is for one deposit, and only for one of its size', async () => {
   assert.equal((await confirm(wallet, again)).body.feeTxSignature, null);
 });
 
+test('fees that were never used, however many, keep no later deposit from its own', async () => {
+  const wallet = await newWallet();
+  await database.sql`
+    INSERT INTO solana_yield_fees (signature, wallet, usdc, slot, at, state, reason, next_at)
+    SELECT ${wallet.slice(0, 20).repeat(3)} || lpad(translate(g::text, '0', 'z'), 8, 'z'), ${wallet}, 1, 1, now(), 'unused', 'NO_DEPOSIT', now()
+    FROM generate_series(1, 250) AS g`;
+  const fee = node.land(await feeScript(wallet, node.treasuryAccount, FEE));
+  await keep();
+  const { body } = await confirm(wallet, await deposited(wallet));
+  assert.deepEqual([body.verificationStatus, body.feeTxSignature], ['confirmed', fee]);
+  await database.sql`DELETE FROM solana_yield_fees`;
+});
+
 test('a walk over more payments than a page ends where it began, though it is cut off between two pages', async () => {
   const wallet = await newWallet();
   await keep();

@@ -63,6 +63,8 @@ test('where it refuses the word, or does not heed it, those who wrote in recent 
 test('levels stay within their bounds and in their order, and a node that fails costs the least', async () => {
   const high = await pricesNow(nodeWith({ 5000: 10n ** 12n, 7500: 10n ** 12n, 9000: 10n ** 12n }));
   assert.deepEqual(high.levels, { low: 200_000n, medium: 500_000n, high: 2_000_000n });
+  const crossed = await pricesNow(nodeWith({ 5000: 150_000n, 7500: 20_000n, 9000: 30_000n }));
+  assert.deepEqual(crossed.levels, { low: 150_000n, medium: 150_000n, high: 150_000n });
   const quiet = await pricesNow(nodeWith(null, [null, null]));
   assert.deepEqual(quiet.levels, { low: 1_000n, medium: 1_000n, high: 5_000n });
   const silent = await pricesNow({
