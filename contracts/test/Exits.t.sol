@@ -201,6 +201,20 @@ contract ExitsTest is World {
         assertEq(valueOf(bob), told);
     }
 
+    /// The fee that is due is told, or said to be none, before the position can be read again: by the owner, at no price.
+    function test_who_has_the_price_told_meanwhile_gets_no_fee_of_what_was_left() external {
+        halves();
+        accrue();
+        breakIt(Protocol.Aave);
+        uint256 shares = vault.balanceOf(alice);
+        vm.prank(alice);
+        vault.redeemPartly(shares, alice, alice, 0);
+        assertEq(accrue(), 0);
+        vm.clearMockedCalls();
+        assertEq(accrue(), 0, "a fee on what Alice left");
+        assertApproxEqRel(valueOf(bob), 74_600 * USDC_1, 0.01e18);
+    }
+
     /// It is read, and cannot be handed over: the mark is the price at once.
     function test_no_fee_is_taken_of_what_was_left_in_kind_of_a_position_that_is_paused() external {
         halves();
@@ -334,6 +348,30 @@ contract ExitsTest is World {
         }
     }
 
+    function test_in_kind_where_nothing_is_idle_usdc_need_not_move() external {
+        halves();
+        uint256 half = vault.balanceOf(alice) / 2;
+        IPausable(address(usdc)).pause();
+        vm.prank(alice);
+        (uint256 idle, uint256[3] memory handed) = vault.exitInKind(half, alice, alice, 0);
+        assertEq(idle, 0);
+        assertTrue(handed[0] > 0 && handed[1] > 0);
+    }
+
+    /// Their shares of the fee are minted first, so that nobody's last share is left behind for want of a second call.
+    function test_in_kind_the_fee_recipient_leaves_with_what_is_due() external {
+        deposit(alice, 100_000 * USDC_1);
+        pass(180 days);
+        uint256 world = vm.snapshotState();
+        accrue();
+        uint256 all = vault.balanceOf(treasury);
+        vm.revertToState(world);
+        assertLt(vault.balanceOf(treasury), all);
+        vm.prank(treasury);
+        vault.exitInKind(all, treasury, treasury, 0);
+        assertEq(vault.balanceOf(treasury), 0);
+    }
+
     /// A token that answers `false` has not gone; one that answers nothing has.
     function test_in_kind_what_a_token_answers_is_looked_at() external {
         halves();
@@ -384,5 +422,62 @@ contract ExitsTest is World {
         breakIt(Protocol.Compound);
         (,,, bool complete) = vault.holdings();
         assertFalse(complete);
+    }
+
+    /// Such as a unit that somebody put in: were it sent all the same, a pause would make everybody name it.
+    function test_in_kind_less_than_a_unit_is_not_sent() external {
+        uint256 shares = deposit(alice, 1_000 * USDC_1);
+        pass(30 days);
+        vm.prank(keeper);
+        vault.move(Protocol.Aave, Protocol.Compound, 0, 0);
+        usdc.mint(address(vault), 3);
+        vault.supplyIdle();
+        assertGt(comet.balanceOf(address(vault)), 0);
+        comet.sandboxPause(true, true, true);
+        vm.prank(alice);
+        (, uint256[3] memory handed) = vault.exitInKind(shares / 10, alice, alice, 0);
+        assertGt(handed[0], 0);
+        assertEq(handed[1], 0);
+    }
+
+    // ---------------------------------------------------------------------------------------------- the most
+
+    /// The last unit of cash is all that a share is worth: no share stays behind for what was rounded off.
+    function test_where_there_is_just_enough_all_shares_can_be_redeemed() external {
+        vault = makeVault(Protocol.Compound);
+        vm.prank(alice);
+        usdc.approve(address(vault), type(uint256).max);
+        uint256 shares = deposit(alice, 1_000 * USDC_1);
+        pass(30 days);
+        accrue();
+        uint256 worth = vault.previewRedeem(shares);
+        assertLt(vault.convertToShares(worth), shares);
+        comet.sandboxBorrow(usdc.balanceOf(address(comet)) - worth);
+        assertEq(vault.maxWithdraw(alice), worth);
+        assertEq(vault.maxRedeem(alice), shares);
+        assertEq(redeemAll(alice), worth);
+    }
+
+    /// Also where the smallest part of a share is worth some units: what is told to be redeemable is redeemed.
+    function test_what_can_be_redeemed_is_never_told_too_high() external {
+        vault = makeVault(Protocol.Compound);
+        vm.prank(alice);
+        usdc.approve(address(vault), type(uint256).max);
+        deposit(alice, USDC_1);
+        usdc.mint(address(vault), 9_000_000 * USDC_1);
+        vault.supplyIdle();
+        accrue();
+        uint256 unit = vault.convertToAssets(1);
+        assertGt(unit, 1);
+        comet.sandboxBorrow(usdc.balanceOf(address(comet)) - 1_000 * USDC_1);
+        for (uint256 n = 0; n < 5; n++) {
+            usdc.mint(address(comet), 1);
+            uint256 most = vault.maxRedeem(alice);
+            assertGt(most, 0);
+            uint256 world = vm.snapshotState();
+            vm.prank(alice);
+            vault.redeem(most, alice, alice);
+            vm.revertToState(world);
+        }
     }
 }

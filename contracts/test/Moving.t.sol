@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
+import {Vm} from "forge-std/Vm.sol";
 import {FareboxVault} from "../src/FareboxVault.sol";
 import {IAavePool, IComet, Protocol} from "../src/interfaces/Protocols.sol";
 import {World} from "./world/World.sol";
@@ -114,5 +115,81 @@ contract MovingTest is World {
         }
         assertGt(read, 10);
         assertGt(refused, 10);
+    }
+
+    /// As the last one, for what is done and not read: else anybody could have a deposit lie idle by sending little gas with it.
+    function test_a_deposit_without_gas_for_a_protocol_is_refused() external {
+        vm.stopPrank();
+        vm.mockCallRevert(address(aave), abi.encodeWithSelector(IAavePool.supply.selector), "");
+        vm.startPrank(bob);
+        vm.expectRevert(abi.encodeWithSignature("NotEnoughGas()"));
+        vault.deposit{gas: 2_000_000}(1_000 * USDC_1, bob);
+        // With all the gas that it could have used it is Aave that does not take it: the next one gets it.
+        vault.deposit(1_000 * USDC_1, bob);
+        (, uint256[3] memory at,,) = vault.holdings();
+        assertApproxEqAbs(at[1], 1_000 * USDC_1, 1);
+    }
+
+    /// What a protocol may use up is the same however much is sent, so that an exit past three that burn it all fits in a block.
+    function test_a_protocol_gets_three_million_of_gas_and_not_one_more() external {
+        // Answers with the gas that it has: GAS (which takes two), PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN.
+        vm.etch(address(aUsdc), hex"5a5f5260205ff3");
+        assertEq(vault.totalAssets(), 3_000_000 - 2);
+        assertEq(vault.totalAssets{gas: 100_000_000}(), 3_000_000 - 2);
+    }
+
+    /// With less gas than it could use up, each question to one that fails would end the exit.
+    function test_a_protocol_without_a_position_is_not_asked() external {
+        breakIt(Protocol.Compound);
+        assertApproxEqAbs(vault.maxWithdraw{gas: 2_000_000}(alice), 99_500 * USDC_1, 3);
+        vault.move(Protocol.Compound, Protocol.Morpho, 0, 0);
+        breakIt(Protocol.Morpho);
+        vm.stopPrank();
+        uint256 shares = vault.balanceOf(alice);
+        vm.prank(alice);
+        vault.redeem{gas: 2_000_000}(shares, alice, alice);
+    }
+
+    /// Once there is enough, the others are left alone, whether they would answer or not.
+    function test_no_protocol_is_asked_for_what_is_there_already() external {
+        vault.move(Protocol.Aave, Protocol.Compound, 40_000 * USDC_1, 0);
+        vm.mockCallRevert(address(aave), abi.encodeWithSelector(IAavePool.getConfiguration.selector), "");
+        vm.stopPrank();
+        vm.prank(alice);
+        vault.withdraw{gas: 2_000_000}(10_000 * USDC_1, alice, alice);
+        (, uint256[3] memory at,,) = vault.holdings();
+        assertApproxEqAbs(at[1], 30_000 * USDC_1, 2);
+    }
+
+    /// What it had is gone then: a second question could only fail, or bring what was not counted.
+    function test_an_exit_takes_out_of_each_protocol_once() external {
+        vault.move(Protocol.Aave, Protocol.Compound, 40_000 * USDC_1, 0);
+        skip(6 hours);
+        vault.move(Protocol.Compound, Protocol.Aave, 0, 0);
+        vm.stopPrank();
+        vm.expectCall(address(aave), abi.encodeWithSelector(IAavePool.withdraw.selector), 1);
+        vm.expectCall(address(comet), abi.encodeWithSelector(IComet.withdraw.selector), 1);
+        redeemAll(alice);
+    }
+
+    event Moved(Protocol indexed from, Protocol indexed to, uint256 assets, uint256 received);
+
+    /// To where there is a position already: what was there does not count as received.
+    function test_what_a_move_brought_is_what_it_added() external {
+        vault.move(Protocol.Aave, Protocol.Compound, 10_000 * USDC_1, 0);
+        skip(6 hours);
+        (, uint256[3] memory before,,) = vault.holdings();
+        assertGt(before[1], 0);
+        uint256 assets = 5_000 * USDC_1;
+        vm.expectPartialRevert(FareboxVault.ReceivedTooLittle.selector);
+        vault.move(Protocol.Aave, Protocol.Compound, assets, assets + 1);
+        vm.recordLogs();
+        vault.move(Protocol.Aave, Protocol.Compound, assets, assets - 2);
+        Vm.Log[] memory logs = vm.getRecordedLogs();
+        Vm.Log memory last = logs[logs.length - 1];
+        assertEq(last.topics[0], Moved.selector);
+        (, uint256 received) = abi.decode(last.data, (uint256, uint256));
+        (, uint256[3] memory at,,) = vault.holdings();
+        assertEq(received, at[1] - before[1]);
     }
 }

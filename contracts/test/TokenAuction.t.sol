@@ -242,6 +242,16 @@ contract TokenAuctionTest is World {
         assertEq(reward.balanceOf(bob), 0);
     }
 
+    /// More than a lot can hold is the most that it can, and not what is left of the number when it is cut.
+    function test_a_lot_is_never_less_than_is_told_for_being_too_large() external {
+        reward.say(2 ** 216 + 5);
+        vm.expectEmit();
+        emit Offered(address(reward), type(uint216).max, block.timestamp + 24 hours);
+        vault.skim(address(reward));
+        (uint256 amount,,) = vault.auction(address(reward));
+        assertEq(amount, type(uint216).max);
+    }
+
     /// There is less of it now than was offered: what there is is sold.
     function test_a_balance_that_shrank_is_sold_as_it_is() external {
         vault.skim(address(reward));

@@ -5,6 +5,7 @@ import {ERC4626} from "@openzeppelin/contracts/token/ERC20/extensions/ERC4626.so
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
 import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
+import {Vm} from "forge-std/Vm.sol";
 import {FareboxVault} from "../src/FareboxVault.sol";
 import {Positions} from "../src/Positions.sol";
 import {IAavePool, IComet, Protocol} from "../src/interfaces/Protocols.sol";
@@ -22,6 +23,11 @@ contract GasBurner {
 /// What the vault charges, who may do what, and what happens when a protocol does not behave.
 contract VaultTest is World {
     uint256 private constant DUST = 12;
+
+    event EntryFeePaid(uint256 shares);
+    event FeesQueueCleared();
+    event FeesSet(uint256 entryBps, uint256 performanceBps);
+    event PerformanceFeePaid(uint256 shares, uint256 markPrice);
 
     function valueOf(address who) private view returns (uint256) {
         return vault.convertToAssets(vault.balanceOf(who));
@@ -86,6 +92,25 @@ contract VaultTest is World {
         }
     }
 
+    /// Two units of it stay with everybody, so a fee of two units brings no shares, and none are told.
+    function test_an_entry_fee_that_brings_no_shares_is_not_told() external {
+        deposit(bob, 1_000 * USDC_1);
+        assertEq(told(EntryFeePaid.selector, alice, abi.encodeCall(IERC4626.deposit, (400, alice))), 0);
+        assertEq(told(EntryFeePaid.selector, alice, abi.encodeCall(IERC4626.deposit, (401, alice))), 1);
+    }
+
+    /// How many events of a kind an act brings.
+    function told(bytes32 kind, address by, bytes memory act) private returns (uint256 count) {
+        vm.recordLogs();
+        vm.prank(by);
+        (bool ok,) = address(vault).call(act);
+        assertTrue(ok);
+        Vm.Log[] memory logs = vm.getRecordedLogs();
+        for (uint256 n = 0; n < logs.length; n++) {
+            if (logs[n].topics[0] == kind) count += 1;
+        }
+    }
+
     function test_a_deposit_too_small_for_a_share_is_refused() external {
         vm.prank(alice);
         vm.expectRevert(FareboxVault.ZeroShares.selector);
@@ -120,6 +145,44 @@ contract VaultTest is World {
         uint256 earned = vault.convertToAssets(vault.balanceOf(treasury) - feeShares);
         assertApproxEqAbs(earned, yield * 15 / 100, 2);
         assertEq(redeemAll(alice), told);
+    }
+
+    /// As many shares as the fee buys once they are there, rounded down by less than one: no unit of it is those who stay's.
+    function test_the_performance_fees_shares_are_worth_the_fee_and_not_one_more() external {
+        vm.prank(owner);
+        vault.setFeeRecipient(treasury);
+        usdc.mint(address(vault), 1_000 * USDC_1);
+        uint256 shares = vault.totalSupply() + 1e6;
+        uint256 assets = vault.totalAssets() + 1;
+        uint256 gain = (assets * 1e30 / shares - vault.markPrice()) * shares / 1e30;
+        uint256 fee = gain * 1_500 / 10_000;
+        uint256 before = vault.balanceOf(treasury);
+        vm.prank(owner);
+        vault.setFeeRecipient(treasury);
+        uint256 feeShares = vault.balanceOf(treasury) - before;
+        assertLe(feeShares * assets, fee * (shares + feeShares));
+        assertGt((feeShares + 1) * assets, fee * (shares + feeShares + 1));
+    }
+
+    function test_where_there_is_no_performance_fee_none_is_told_and_the_mark_follows_all_the_same() external {
+        vm.prank(owner);
+        vault.lowerFees(FareboxVault.Fees(50, 0));
+        deposit(alice, 100_000 * USDC_1);
+        uint256 mark = vault.markPrice();
+        pass(30 days);
+        bytes memory act = abi.encodeCall(vault.setFeeRecipient, (treasury));
+        assertEq(told(PerformanceFeePaid.selector, owner, act), 0);
+        assertGt(vault.markPrice(), mark);
+    }
+
+    function test_what_was_earned_until_a_new_recipient_comes_is_the_old_ones() external {
+        deposit(alice, 100_000 * USDC_1);
+        uint256 before = vault.balanceOf(treasury);
+        pass(180 days);
+        vm.prank(owner);
+        vault.setFeeRecipient(bob);
+        assertGt(vault.balanceOf(treasury), before);
+        assertEq(vault.balanceOf(bob), 0);
     }
 
     function test_the_performance_fee_is_taken_once_for_the_same_gain() external {
@@ -212,6 +275,18 @@ contract VaultTest is World {
         assertEq(vault.fees().performanceBps, 2_500);
         uint256 earned = vault.convertToAssets(vault.balanceOf(treasury) - feeShares);
         assertApproxEqAbs(earned, (vault.totalAssets() - before) * 15 / 100, 2);
+    }
+
+    /// Also to a protocol that looks while what was earned is told: what takes effect is queued no more.
+    function test_what_is_applied_leaves_the_queue_before_it_takes_effect() external {
+        vm.startPrank(owner);
+        vault.queueFees(FareboxVault.Fees(60, 1_600));
+        skip(48 hours);
+        vm.expectEmit();
+        emit FeesQueueCleared();
+        vm.expectEmit();
+        emit FeesSet(60, 1_600);
+        vault.applyFees();
     }
 
     function test_what_is_queued_is_applied_once_or_cleared() external {
@@ -736,6 +811,20 @@ contract VaultTest is World {
         vault.withdraw(most, alice, alice);
     }
 
+    /// By its name, also where what is asked for would be worth more than a word can hold.
+    function test_more_than_there_could_be_is_refused_alike() external {
+        uint256 shares = deposit(alice, USDC_1);
+        // A share unit is worth more than a unit of USDC from here on.
+        usdc.mint(address(vault), 9_000_000 * USDC_1);
+        uint256 most = type(uint256).max;
+        vm.startPrank(alice);
+        bytes memory refused = abi.encodeWithSelector(ERC4626.ERC4626ExceededMaxRedeem.selector, alice, most, shares);
+        vm.expectRevert(refused);
+        vault.redeem(most, alice, alice);
+        vm.expectRevert(refused);
+        vault.redeemPartly(most, alice, alice, 0);
+    }
+
     function test_others_need_an_allowance() external {
         uint256 shares = deposit(alice, 1_000 * USDC_1);
         vm.startPrank(bob);
@@ -815,6 +904,8 @@ contract VaultTest is World {
         vm.expectRevert(refused);
         vault.withdraw(1e6, alice, alice, type(uint256).max);
         vm.expectRevert(refused);
+        vault.withdraw(type(uint256).max, alice, alice);
+        vm.expectRevert(refused);
         vault.previewWithdraw(1e6);
         vm.expectRevert(refused);
         vault.previewRedeem(shares);
@@ -832,6 +923,26 @@ contract VaultTest is World {
         assertGt(vault.redeemPartly{gas: 28_000_000}(half, alice, alice, 0), 90_000 * USDC_1);
         vault.exitInKind{gas: 28_000_000}(half, alice, alice, 4);
         vm.stopPrank();
+    }
+
+    /// Aave pays nothing out of a reserve that it has put out of use, whatever cash it says that it has.
+    function test_of_a_reserve_that_is_not_active_nothing_is_promised() external {
+        deposit(alice, 1_000 * USDC_1);
+        assertGt(vault.maxWithdraw(alice), 0);
+        bytes memory asked = abi.encodeCall(IAavePool.getConfiguration, (address(usdc)));
+        vm.mockCall(address(aave), asked, abi.encode(uint256(0)));
+        assertEq(vault.maxWithdraw(alice), 0);
+        assertEq(vault.maxRedeem(alice), 0);
+    }
+
+    /// MetaMorpho tells what no shares are worth, and not how many there are: that is no position of nothing.
+    function test_a_position_of_which_only_the_price_can_be_read_is_not_read() external {
+        spread();
+        vm.mockCallRevert(address(metaMorpho), abi.encodeCall(IERC20.balanceOf, (address(vault))), "");
+        assertEq(metaMorpho.convertToAssets(0), 0);
+        (,,, bool complete) = vault.holdings();
+        assertFalse(complete);
+        ordinaryExitsAreRefused(Protocol.Morpho, vault.balanceOf(alice));
     }
 
     function test_one_that_lies_beyond_all_measure_is_not_believed() external {
