@@ -8,8 +8,6 @@ const HARMLESS: Readonly<Record<string, string>> = {
     'Neither of the two reads what the other writes.',
   'if (!ok || assets >= type(uint128).max) return (false, 0);':
     'Where a lie begins: of 2^128 values one is told apart, which no protocol could owe.',
-  '(without) if (assets < position) return true;':
-    'It saves a read: what is left of a position that was taken in part is not nothing.',
   'if (!ok && given <= CALL_GAS) revert NotEnoughGas();':
     'One amount of gas more is refused, where the call failed with it. Whoever sends more sees no difference.',
   '_fees = setup.fees; _checkCaps(setup.fees);': 'What is refused undoes what was written before.',

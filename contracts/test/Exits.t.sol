@@ -399,6 +399,30 @@ contract ExitsTest is World {
         vault.exitInKind(shares, alice, alice, 14);
     }
 
+    /// An exit took all but a unit, which Comet rounded off: that protocol too says that there is nothing. Naming it forfeits nothing,
+    /// and the next supply ends it.
+    function test_in_kind_a_position_whose_last_unit_was_rounded_off_must_be_named() external {
+        deposit(bob, 100_000 * USDC_1);
+        halves();
+        pass(30 days);
+        uint256 position = comet.balanceOf(address(vault));
+        vm.prank(bob);
+        vault.withdraw(position - 1, bob, bob);
+        assertEq(comet.balanceOf(address(vault)), 0);
+        uint256 half = vault.balanceOf(alice) / 2;
+        uint256 total = vault.totalAssets();
+        uint256 worth = vault.previewRedeem(half);
+        vm.startPrank(alice);
+        vm.expectRevert(abi.encodeWithSelector(FareboxVault.NotHandedOver.selector, 1));
+        vault.exitInKind(half, alice, alice, 0);
+        vault.exitInKind(half, alice, alice, 2);
+        assertApproxEqAbs(total - vault.totalAssets(), worth, 2);
+        vm.stopPrank();
+        deposit(bob, 1_000 * USDC_1);
+        vm.prank(alice);
+        vault.exitInKind(half, alice, alice, 0);
+    }
+
     /// Somebody makes the vault hold a unit somewhere: nobody's exit is refused for a part that is less than a unit.
     function test_in_kind_less_than_a_unit_is_no_part() external {
         deposit(alice, 1_000 * USDC_1);

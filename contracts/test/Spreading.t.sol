@@ -107,10 +107,20 @@ contract SpreadingTest is World {
         comet.sandboxLose(0.3e18);
         assertGt(at(Protocol.Aave), share());
         uint256 before = at(Protocol.Aave);
-        // Not even with nothing, which Aave would refuse.
-        vm.expectCall(address(aave), abi.encodeWithSelector(IAavePool.supply.selector), 0);
         deposit(bob, 1_000 * USDC_1);
         assertEq(at(Protocol.Aave), before);
+        assertEq(idle(), 0);
+    }
+
+    /// Not even with nothing, which Aave refuses: where little gas was sent, that would refuse the deposit.
+    function test_a_protocol_that_is_full_is_not_called() external {
+        deposit(alice, 100_000 * USDC_1);
+        comet.sandboxLose(0.3e18);
+        vm.prank(keeper);
+        vault.move(Protocol.Compound, Protocol.Aave, 0, 0);
+        assertGt(at(Protocol.Aave), share());
+        vm.expectCall(address(aave), abi.encodeWithSelector(IAavePool.supply.selector), 0);
+        deposit(bob, 1_000 * USDC_1);
         assertEq(idle(), 0);
     }
 
