@@ -33,7 +33,8 @@ const BUGS: readonly (readonly [from: RegExp, to: string])[] = [
   [/Rounding\.Ceil/g, 'Rounding.Floor'],
   [/Math\.min/g, 'Math.max'],
   [/ \| bit/g, ' & bit'],
-  [/&= ~|& ~bit/g, '& bit'],
+  [/&= ~/g, '&= '],
+  [/& ~bit/g, '& bit'],
   [/(?<=if \()!?[\w.()]+ (?:\|\||&&) /g, ''],
   // Who may, and what may come between.
   [/ ?\bonlyOwner\b/g, ''],
