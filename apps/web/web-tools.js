@@ -10,8 +10,6 @@ import { fencedText, untrustedIn } from './untrusted.js';
 
 const TOOLS = '/.well-known/webmcp.json';
 const JSON_TYPE = { 'content-type': 'application/json' };
-/** Where an error may quote a source. */
-const OF_ERRORS = ['/message', '/fields/*/message'];
 /** Questions to the person that wait at most. */
 const MOST_QUESTIONS = 8;
 
@@ -79,7 +77,7 @@ function paidTool(tool) {
   const { name, title, description, inputSchema, annotations } = tool;
   return {
     ...{ name, title, description, inputSchema, annotations },
-    execute: async (input, client) => resultOf(await buy(tool, input ?? {}, client), tool.untrusted ?? []),
+    execute: async (input, client) => resultOf(await buy(tool, input ?? {}, client), tool),
   };
 }
 
@@ -133,9 +131,12 @@ async function reached(send) {
   }
 }
 
-/** As MCP has it: text, in which what outsiders wrote is fenced, and the same as an object, with paths to it. */
-function resultOf({ ok, answer }, paths = []) {
-  const untrusted = untrustedIn(ok ? paths : OF_ERRORS, answer);
+/**
+ * As MCP has it: text, in which what outsiders wrote is fenced, and the same as an object, with paths to it. `untrusted` and
+ * `untrustedInErrors`: where it may stand; nowhere in what is ours.
+ */
+function resultOf({ ok, answer }, { untrusted: inAnswers = [], untrustedInErrors = [] } = {}) {
+  const untrusted = untrustedIn(ok ? inAnswers : untrustedInErrors, answer);
   return {
     content: [{ type: 'text', text: fencedText(answer, untrusted) }],
     structuredContent: answer,

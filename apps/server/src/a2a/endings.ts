@@ -2,7 +2,7 @@
 import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
-import { UNTRUSTED_META, untrustedIn } from '../service/untrusted.ts';
+import { fencedLine, UNTRUSTED_META, untrustedIn } from '../service/untrusted.ts';
 import { type Credential, X402 } from './messages.ts';
 import type { Ending, Told } from './tasks.ts';
 
@@ -39,12 +39,15 @@ export function endingOf(answer: PaidAnswer, credential: Credential, wasKept: bo
   return { ...stateAfter(answer, credential, wasKept), isRepeat };
 }
 
-/** Names in the metadata of an ending what its data may quote of outsiders. @param status of the answer */
+/** Names in the metadata of an ending what its data may quote of outsiders, and fences it in its text. @param status of the answer */
 export function namingOutsiders(ending: Ending, service: Service, status: number): Ending {
   const { told } = ending;
   const untrusted = told?.data === undefined ? [] : untrustedIn(service, told.data, status);
   if (told === null || untrusted.length === 0) return ending;
-  return { ...ending, told: { ...told, metadata: { ...told.metadata, [UNTRUSTED_META]: untrusted } } };
+  const metadata = { ...told.metadata, [UNTRUSTED_META]: untrusted };
+  const isQuoting = told.text !== undefined && untrusted.includes('/message');
+  const text = isQuoting ? { text: fencedLine(told.text ?? '') } : {};
+  return { ...ending, told: { ...told, ...text, metadata } };
 }
 
 function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean): Omit<Ending, 'isRepeat'> {

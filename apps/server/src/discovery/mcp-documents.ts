@@ -3,7 +3,7 @@ import { sandboxMark } from '../http/sandbox-notice.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
 import { aboutTool, titleOf } from '../service/tool-words.ts';
-import { untrustedPathsOf } from '../service/untrusted.ts';
+import { untrustedInErrorsOf, untrustedPathsOf } from '../service/untrusted.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, serves, shopOf } from './context.ts';
@@ -133,6 +133,7 @@ export function webToolsDocument(context: DiscoveryContext) {
       endpoint: `${baseUrl}/x402/${service.path}`,
       priceUsd: service.priceUsd,
       untrusted: untrustedPathsOf(service),
+      untrustedInErrors: untrustedInErrorsOf(service),
     })),
   };
 }

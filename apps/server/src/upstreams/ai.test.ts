@@ -106,6 +106,13 @@ it('streams pieces that together are the answer, and reads the token count from 
   assert.deepEqual([stream, stream_options, max_tokens], [true, { include_usage: true }, 50]);
 });
 
+it('holds half a sign back until its other half comes, and drops one that stays alone', async () => {
+  const said = ['Go \ud83d', '\ude00!', ' \ud83d'].map((text) => piece(text)).join('');
+  const { pieces, answer } = await telling(`${said}${piece(null, 'stop')}${DONE}`);
+  assert.ok(pieces.every((each) => each.isWellFormed()));
+  assert.deepEqual([pieces.join(''), answer?.content], ['Go 😀!', 'Go 😀!']);
+});
+
 it('accepts the end of a stream only with a finish reason', async () => {
   const whole = await telling(piece('Hello.') + piece(null, 'stop'));
   assert.deepEqual([whole.answer?.content, whole.answer?.usage], ['Hello.', null]);

@@ -229,7 +229,7 @@ function bodyOf(asked: ChatRequest) {
   };
 }
 
-/** Trims the ends, as in an answer in one piece: space is held back until a word follows. */
+/** Trims the ends, as in an answer in one piece: space is held back until a word follows, and half a sign until its other half. */
 async function* told(
   events: AsyncIterable<z.output<typeof chunk>>,
   answer: ChatAnswer,
@@ -242,7 +242,7 @@ async function* told(
     answer.usage = event.usage ?? answer.usage;
     const text = space + (event.choices?.[0]?.delta?.content ?? '');
     const begun = answer.content === '' ? text.trimStart() : text;
-    const piece = begun.trimEnd();
+    const piece = begun.replace(/[\ud800-\udbff]$/, '').trimEnd();
     space = begun.slice(piece.length);
     if (piece === '') continue;
     answer.content += piece;

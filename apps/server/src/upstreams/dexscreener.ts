@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { ChainName } from '../words/chain-names.ts';
+import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { defineUpstream } from './define.ts';
+import { isAddressLike } from './wire-address.ts';
 import { optionalWireNumber } from './wire-number.ts';
 
 const token = z.looseObject({
@@ -25,8 +26,7 @@ const pair = z
     dexId: z.string(),
     labels: z.array(z.string()).nullish(),
     url: z.string().nullish(),
-    // An address of whatever chain: it is no text that could say something.
-    pairAddress: z.string().regex(/^[!-~]{1,200}$/),
+    pairAddress: z.string(),
     baseToken: token,
     quoteToken: token,
     priceNative: optionalWireNumber,
@@ -63,8 +63,14 @@ const pair = z
 /** A trading pair on a decentralized exchange, with strings converted and missing values as null. */
 export type DexPair = z.output<typeof pair>;
 
+const OURS: ReadonlySet<string> = new Set(CHAINS);
+const hasAddresses = ({ chain, pairAddress, base, quote }: DexPair) =>
+  [pairAddress, base.address, quote.address].every((address) => isAddressLike(address, OURS.has(chain)));
+/** Whoever makes a token with something else in place of an address is left out, and keeps nobody else out. */
+const pairs = z.array(pair).transform((all) => all.filter(hasAddresses));
+
 /** An empty result comes as null. */
-const search = z.looseObject({ pairs: z.array(pair).nullish() }).transform(({ pairs }) => pairs ?? []);
+const search = z.looseObject({ pairs: pairs.nullish() }).transform((found) => found.pairs ?? []);
 
 const boosts = z.array(
   z
@@ -98,7 +104,7 @@ export const dexscreener = defineUpstream({
     pairsOf: (chain: ChainName, address: string) =>
       http.get({
         path: `/token-pairs/v1/${chain}/${encodeURIComponent(address)}`,
-        schema: z.array(pair),
+        schema: pairs,
         freshMs: 30_000,
         staleMs: 60_000,
       }),

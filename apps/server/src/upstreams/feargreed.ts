@@ -8,7 +8,8 @@ const index = z
       .array(
         z.looseObject({
           value: wireNumber.pipe(z.number().int().min(0).max(100)),
-          value_classification: z.string(),
+          // A word or two of the source's: no text that could say something.
+          value_classification: z.string().regex(/^[A-Za-z ]{1,30}$/),
           timestamp: wireNumber,
         }),
       )

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ChainName } from '../words/chain-names.ts';
 import { defineUpstream } from './define.ts';
+import { isAddressLike } from './wire-address.ts';
 import { optionalWireNumber } from './wire-number.ts';
 
 const NETWORKS: Readonly<Record<ChainName, string>> = {
@@ -55,7 +56,7 @@ const trending = z
     const tokens = new Map(
       included?.filter(({ type }) => type === 'token').map((one) => [one.id, one.attributes]),
     );
-    return data.map(({ id, attributes, relationships }) => {
+    const pools = data.map(({ id, attributes, relationships }) => {
       const baseId = relationships.base_token.data.id;
       // Both ids are "<network>_<address>", and a network's name may contain an underscore. The pool's own address
       // shows where the network's name ends.
@@ -77,6 +78,9 @@ const trending = z
         liquidityUsd: attributes.reserve_in_usd,
       };
     });
+    return pools.filter(({ chain, poolAddress, base }) =>
+      [poolAddress, base.address].every((address) => isAddressLike(address, Object.hasOwn(NETWORKS, chain))),
+    );
   });
 
 /** A pool that people look at and trade in, with its base token. */

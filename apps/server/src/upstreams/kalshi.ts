@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Source } from '../words/answer.ts';
 import { defineUpstream, type Reply } from './define.ts';
 import { optionalWireNumber, wireNumber } from './wire-number.ts';
+import { optionalWireTime } from './wire-time.ts';
 
 export interface KalshiMarket {
   ticker: string;
@@ -93,7 +94,7 @@ const market = z
     volume_fp: optionalWireNumber,
     volume_24h_fp: optionalWireNumber,
     open_interest_fp: optionalWireNumber,
-    close_time: words,
+    close_time: optionalWireTime,
     rules_primary: words,
     rules_secondary: words,
   })

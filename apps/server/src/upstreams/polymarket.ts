@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { defineUpstream } from './define.ts';
 import { optionalWireNumber, wireNumber } from './wire-number.ts';
+import { optionalWireTime } from './wire-time.ts';
+
+const NO_TEXT = /^[\w.~%-]{1,300}$/;
 
 /** One side of a market. `price` is what the venue shows for it, 0 to 1 USD. */
 export interface PolymarketOutcome {
@@ -70,7 +73,8 @@ function listInString<T>(item: z.ZodType<T>) {
     .pipe(z.array(item).max(64));
 }
 
-const id = z.union([z.string(), z.number()]).transform(String);
+/** A number, or the slug that stands in for it: no text that could say something. */
+const id = z.union([z.string().regex(NO_TEXT), z.number()]).transform(String);
 const flag = z
   .boolean()
   .nullish()
@@ -98,7 +102,7 @@ const market = z
     volume24hr: optionalWireNumber,
     liquidityNum: optionalWireNumber,
     liquidity: optionalWireNumber,
-    endDate: words,
+    endDate: optionalWireTime,
     closed: flag,
     enableOrderBook: flag,
     feesEnabled: flag,
@@ -137,7 +141,7 @@ const event = z
     slug: z.string().min(1),
     title: z.string(),
     description: words,
-    endDate: words,
+    endDate: optionalWireTime,
     active: flag,
     closed: flag,
     negRisk: flag,
@@ -157,7 +161,9 @@ const event = z
       volumeUsd: raw.volume,
       liquidityUsd: raw.liquidity,
       mutuallyExclusive: raw.negRisk,
-      url: `https://polymarket.com/event/${encodeURIComponent(raw.slug)}`,
+      url: NO_TEXT.test(raw.slug)
+        ? `https://polymarket.com/event/${encodeURIComponent(raw.slug)}`
+        : 'https://polymarket.com',
       tags: (raw.tags ?? []).flatMap(({ slug }) => (slug === null ? [] : [slug])),
       markets: raw.markets ?? [],
     }),

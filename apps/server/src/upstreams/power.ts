@@ -26,6 +26,8 @@ export interface PowerSeries {
 
 /** Anything below this is a fill value, whatever the header says: no quantity of POWER is that far below zero. */
 const FILL_BELOW = -900;
+/** Such as `IMERG`: a name, and no sentence. */
+const NAME_OF_A_SOURCE = /^[\w.() -]{1,60}$/;
 
 const series = z.looseObject({
   properties: z.looseObject({
@@ -105,7 +107,7 @@ export const power = defineUpstream({
                   : value;
               }),
             })),
-            madeFrom: raw.header.sources ?? [],
+            madeFrom: (raw.header.sources ?? []).filter((name) => NAME_OF_A_SOURCE.test(name)),
             units: Object.fromEntries(
               Object.entries(raw.parameters).map(([name, { units }]) => [name, units]),
             ),

@@ -40,6 +40,22 @@ test('text is cut where it is too long, and never within a sign', () => {
   assert.equal(cleanLine(`${'x'.repeat(3_000_000)}`, 10).length, 10);
 });
 
+test('marks are not piled up, and variants hide no text in lines', () => {
+  const piled = `Z${'\u0351'.repeat(400)}algo`;
+  assert.equal(cleanLine(piled, 1_000), `Z${'\u0351'.repeat(8)}algo`);
+  assert.equal(cleanLines(piled, 1_000), `Z${'\u0351'.repeat(8)}algo`);
+  const hidden = `😀${'\ufe00\ufe01\u200d\u200c'.repeat(50)}a${'\ufe02'.repeat(50)}`;
+  assert.equal(cleanLines(hidden, 1_000), '😀\ufe00a');
+  for (const written of ['Việt Nam', 'שָׁלוֹם', 'བསྒྲུབས']) assert.equal(cleanLine(written, 100), written);
+});
+
+test('where a text is too long to be looked at whole, no half of a pair is made', () => {
+  const near = 4 * 10 + 1_000;
+  const written = `ab${'\u200b'.repeat(near - 3)}😀`;
+  assert.equal(cleanLine(written, 10), 'ab');
+  assert.ok(cleanLine('x😀'.repeat(9), 11).isWellFormed());
+});
+
 test('lines keep their ends, and pieces of them are cleaned to the same', () => {
   const written = 'One\n\ttwo\u202e\u0000 👩\u200d💻\r\nthree\u200b';
   assert.equal(cleanLines(written, 100), 'One\n\ttwo 👩\u200d💻\nthree');

@@ -16,23 +16,35 @@ const UNSEEN_IN_LINES = new RegExp(`(?![\\n\\t])${UNSEEN}`, 'gu');
 const JOINERS = new RegExp(`(?:${JOINER})+`, 'gu');
 /** What of several joiners one sign can need. */
 const NEEDED = /^(?:[\ufe00-\ufe0f])?(?:\u200c|\u200d)?/u;
+/** More marks above and below one letter than any script has, which would run over what stands around it. */
+const PILED_UP = /(\p{M}{8})\p{M}+/gu;
+const HALF_A_PAIR_AT_END = /[\ud800-\udbff]$/;
 
 /** One line: what ends lines becomes a space, and what is not seen nothing. @param maxCharacters what is longer is cut with an ellipsis */
 export function cleanLine(text: string, maxCharacters: number): string {
   // Nothing beyond several times what is kept is looked at.
-  const near = text.slice(0, 4 * maxCharacters + 1_000).toWellFormed();
-  const line = near.replace(/(?:[^\S\ufeff]|\u0085)+/gu, ' ').replace(UNSEEN_IN_LINE, '');
-  return cut(line.replace(JOINERS, neededJoiners).trim(), maxCharacters);
+  const near = text.slice(0, 4 * maxCharacters + 1_000).replace(HALF_A_PAIR_AT_END, '');
+  const line = near
+    .toWellFormed()
+    .replace(/(?:[^\S\ufeff]|\u0085)+/gu, ' ')
+    .replace(UNSEEN_IN_LINE, '');
+  return cut(withoutExcess(line, false).trim(), maxCharacters);
 }
 
-/** Joiners as far as they are of a sign beyond ASCII. */
-function neededJoiners(run: string, at: number, whole: string): string {
-  return at > 0 && whole.charCodeAt(at - 1) > 0x7f ? (NEEDED.exec(run)?.[0] ?? '') : '';
-}
-
-/** Lines, with their ends and tabs. Pieces of a text may be cleaned one by one: together they are the cleaned text. */
+/**
+ * Lines, with their ends and tabs. Pieces of a text may be cleaned one by one: where no sign has more joiners and marks than it can
+ * need, they are together the cleaned text.
+ */
 export function cleanLines(text: string, maxCharacters: number): string {
-  return cut(text.toWellFormed().replace(UNSEEN_IN_LINES, ''), maxCharacters);
+  return cut(withoutExcess(text.toWellFormed().replace(UNSEEN_IN_LINES, ''), true), maxCharacters);
+}
+
+/** Without joiners that are of no sign beyond ASCII, and without more of them and of marks than one sign can need. */
+function withoutExcess(text: string, mayGoOn: boolean): string {
+  const ofASign = (at: number) => (at === 0 ? mayGoOn : text.charCodeAt(at - 1) > 0x7f);
+  return text
+    .replace(JOINERS, (run, at: number) => (ofASign(at) ? (NEEDED.exec(run)?.[0] ?? '') : ''))
+    .replace(PILED_UP, '$1');
 }
 
 /** The same for every text in a value of JSON. Names of fields are cleaned too. */
@@ -51,5 +63,5 @@ function cleaned(value: unknown, maxCharacters: number): unknown {
 
 function cut(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
-  return `${text.slice(0, maxCharacters - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  return `${text.slice(0, maxCharacters - 1).replace(HALF_A_PAIR_AT_END, '')}…`;
 }

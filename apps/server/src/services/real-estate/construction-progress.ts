@@ -186,6 +186,7 @@ export default defineService({
       },
     ],
   },
+  choices: WAYS_TO_TELL,
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon' },
   uses: ['cmr'],
   async run({ projectId, milestones, lat, lon }, context) {

@@ -22,7 +22,9 @@ export const sentimentPart = z.object({
   weight: z.number().describe('What it counts in the score, of those that are known; they sum to 1'),
   sample: z.number().int().nullable().describe('How much it rests on: documents, or days'),
   says: z.string().describe('The figures that it was made from, or why it is null'),
-  url: z.string().nullable().describe('Where it was read'),
+  url: outsiderText(2000)
+    .nullable()
+    .describe('Where it was read; a search has the token’s or company’s name in it'),
   asOf: z.string().nullable().describe('Date of it; null where it has none'),
 });
 export const article = z.object({
