@@ -1,45 +1,61 @@
 /** What is refused with a list to choose from costs nothing by any means of payment, and its payment buys what is chosen. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { z } from 'zod';
+import { defineService } from '../src/services/define.ts';
+import { answer } from '../src/words/answer.ts';
+import { noAnswer } from '../src/words/failure.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { METHODS, type MppWorld, startMppWorld } from './mpp.fixture.ts';
-import { jsonOf, startUpstreams } from './server.fixture.ts';
+import { jsonOf } from './server.fixture.ts';
 import { openStorefront, type Storefront } from './storefront.fixture.ts';
 import { paymentHeader, signPayment } from './x402.fixture.ts';
 
 type Json = Record<string, unknown>;
 
-/** Bodies that are refused by the schema and by the service, and what is added to be answered. */
-const PATH = 'weather-station-data';
-const CALLS = {
-  'what does not fit': { refused: { radiusKm: 25 }, status: 400, chosen: { stationId: 'KATL' } },
-  'what has no answer': {
-    ...{ refused: { lat: 34.1, lon: -84.39, radiusKm: 1 }, status: 422 },
-    chosen: { radiusKm: 200 },
+const PATH = 'pick-one';
+const CHOICES = [{ field: 'thing', value: 'apple', about: 'A fruit' }];
+const pickOne = defineService({
+  ...{ path: PATH, name: 'Pick One', tag: 'Discovery', priceUsd: '0.10', mpp: true },
+  summary: 'Tells of a thing.',
+  input: z.object({ thing: z.string().max(20).describe('What is told of') }),
+  output: z.object({ about: z.literal('A fruit').describe('What it is') }),
+  example: { thing: 'apple' },
+  choices: CHOICES,
+  async run({ thing }) {
+    if (thing !== 'apple') throw noAnswer('NO_SUCH_THING', 'There is no such thing.', 'thing', CHOICES);
+    return answer({ about: 'A fruit' as const }, { method: 'It is known.' });
   },
+});
+/** Bodies that are refused, by what the service takes and by the service itself. */
+const CALLS = {
+  'what does not fit': { refused: {}, status: 400 },
+  'what has no answer': { refused: { thing: 'pear' }, status: 422 },
 } as const;
+const right = { thing: 'apple' };
 
 let database: TestDatabase;
 let world: MppWorld;
-let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: Storefront;
 before(async () => {
-  [database, world, upstreams] = await Promise.all([openTestDatabase(), startMppWorld(), startUpstreams()]);
+  [database, world] = await Promise.all([openTestDatabase(), startMppWorld()]);
   server = await openStorefront({
-    ...{ pools: database, upstreamsUrl: upstreams.url, environment: world.environment },
+    ...{ pools: database, services: [pickOne], environment: world.environment },
   });
 });
 after(async () => {
   await server?.stop();
-  await Promise.all([database?.close(), upstreams?.stop(), world?.stop()]);
+  await Promise.all([database?.close(), world?.stop()]);
 });
 
-const post = (body: Json, headers: Record<string, string> = {}) =>
-  fetch(`${server.url}/x402/${PATH}`, {
+const post = (body: Json, headers: Record<string, string> = {}, door = 'x402') =>
+  fetch(`${server.url}/${door}/${PATH}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
+
+const byMpp = (body: Json, headers: Record<string, string> = {}) => post(body, headers, 'mpp');
 
 async function assertRefused(response: Response, status: number): Promise<void> {
   const body = await jsonOf(response);
@@ -51,9 +67,7 @@ async function assertRefused(response: Response, status: number): Promise<void> 
   assert.equal(response.headers.get('payment-receipt'), null);
 }
 
-for (const [what, { refused, status, chosen }] of Object.entries(CALLS)) {
-  const right = { ...refused, ...chosen };
-
+for (const [what, { refused, status }] of Object.entries(CALLS)) {
   test(`${what}, with credits`, async () => {
     const key = await server.key('1');
     const balance = async () =>
@@ -85,11 +99,11 @@ for (const [what, { refused, status, chosen }] of Object.entries(CALLS)) {
   for (const method of METHODS)
     test(`${what}, by MPP (${method})`, async () => {
       const account = await world.wallet();
-      const authorization = await world.credential(account, method, await post(right));
+      const authorization = await world.credential(account, method, await byMpp(right));
       const before = await world.holds(account.address, method);
-      await assertRefused(await post(refused, { authorization }), status);
+      await assertRefused(await byMpp(refused, { authorization }), status);
       assert.equal(await world.holds(account.address, method), before);
-      const bought = await post(right, { authorization });
+      const bought = await byMpp(right, { authorization });
       assert.equal(bought.status, 200, await bought.text());
       assert.ok((await world.holds(account.address, method)) < before);
     });
