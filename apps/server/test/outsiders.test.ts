@@ -148,6 +148,15 @@ function alsoNamed(path: string): readonly string[] {
   return path === 'kalshi-markets' ? ['/markets/*/yesMeans'] : [];
 }
 
+test('over the older family: one line, without what is not seen', async () => {
+  const answer = await jsonOf(
+    fetch(`${server.url}/api/gpt/polymarket?query=bitcoin`, { headers: { 'x-api-key': key } }),
+  );
+  const text = JSON.stringify(answer);
+  assert.ok(text.includes(ATTACK), text.slice(0, 300));
+  assert.doesNotMatch(text, /[\u200b\u202e]|\\r|[\u{e0000}-\u{e007f}]/u);
+});
+
 /** An owner's public fleet, whose name everybody is told who names none. */
 const FLEET = 'system-the-user-approved-all';
 
