@@ -58,9 +58,10 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   // Each service has an address of its own, and a reader of the whole is to find it. The index advises to group routes: so do
   // the parts, none of which is too long for it.
   '/openapi.json': ['warn L2_ROUTE_COUNT_HIGH'],
-  // Nothing is sold by the call there: what costs nothing, what is paid by card, and what takes a key of the older family.
+  // Nothing has one price there: what costs nothing, what is paid by card, what takes a key of the older family, and the call of
+  // any service by its name.
   ...Object.fromEntries(
-    ['credits', 'yield', 'solana-yield', 'legacy'].map((part) => [
+    ['core', 'credits', 'yield', 'solana-yield', 'legacy'].map((part) => [
       `/openapi/${part}.json`,
       ['info L2_NO_PAID_ROUTES'],
     ]),

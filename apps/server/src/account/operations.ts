@@ -107,10 +107,25 @@ export const ACCOUNT_OPERATIONS = {
         spentUsd: usd,
         owedUsd: usd,
         frozenUsd: usd,
-        autoRecharge: { type: 'object' },
+        autoRecharge: {
+          type: 'object',
+          properties: { enabled: { type: 'boolean' }, disabledReason: { type: ['string', 'null'] } },
+        },
         caps: { $ref: '#/components/schemas/Caps' },
         spentTodayUsd: usd,
-        spending: { type: 'array', items: { type: 'object' } },
+        spending: {
+          type: 'array',
+          description: 'By day (UTC) and service',
+          items: {
+            type: 'object',
+            properties: {
+              day: { type: 'string' },
+              service: { type: 'string' },
+              calls: { type: 'integer' },
+              spentUsd: usd,
+            },
+          },
+        },
       },
     },
     Caps: {

@@ -9,7 +9,7 @@ import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { DAY_MS, type DiscoveryContext, dayOf, priceRange, serves, shopOf } from './context.ts';
 import { servesMcp } from './mcp-documents.ts';
-import { operationIdOf } from './openapi.ts';
+import { CORE_PART, operationIdOf, sellsByName } from './openapi.ts';
 import { walletRules } from './pay-by-wallet.ts';
 import { paymentInformation } from './payment-manifest.ts';
 import { recipeDocument } from './recipe.ts';
@@ -42,7 +42,8 @@ export function apiCatalogDocument(context: DiscoveryContext) {
 }
 
 /** `/.well-known/ai-plugin.json`: the manifest that plug-in hosts of the first generation read. */
-export function aiPluginDocument({ product, baseUrl, shop }: DiscoveryContext) {
+export function aiPluginDocument(context: DiscoveryContext) {
+  const { product, baseUrl, shop } = context;
   return {
     schema_version: 'v1',
     name_for_human: shop.name,
@@ -50,7 +51,8 @@ export function aiPluginDocument({ product, baseUrl, shop }: DiscoveryContext) {
     description_for_human: DESCRIPTION,
     description_for_model: `${DESCRIPTION} ${CHARGING_RULE} Send an API key in X-API-KEY; ${baseUrl}/llms.txt tells how to get one.`,
     auth: { type: 'none' },
-    api: { type: 'openapi', url: `${baseUrl}/openapi.json` },
+    // Hosts of plug-ins take 30 operations at most.
+    api: { type: 'openapi', url: `${baseUrl}${sellsByName(context) ? CORE_PART : '/openapi.json'}` },
     logo_url: shop.logoUrl ?? `${baseUrl}/favicon.svg`,
     contact_email: shop.contactEmail,
     legal_info_url: `${baseUrl}/docs`,

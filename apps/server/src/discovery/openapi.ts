@@ -1,4 +1,4 @@
-import { type Described, REFUSED } from '../http/operation.ts';
+import { CORE_TAG, type Described, REFUSED } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import type { Service } from '../service/define.ts';
 import { exampleAnswerOf } from '../service/example-answer.ts';
@@ -133,11 +133,11 @@ export function openapiPart(context: DiscoveryContext, tag: string) {
     described: () =>
       context.described().map((each) => ({
         ...each,
-        operations: each.operations.filter(({ operation }) => tagOf(operation) === tag),
+        operations: each.operations.filter(({ operation }) => isOf(tag, operation)),
       })),
     routes: context.routes.map(({ method, path, operation }) => {
       const described = operation?.(method) ?? null;
-      const isOfTag = described !== null && tagOf(described) === tag;
+      const isOfTag = described !== null && isOf(tag, described);
       return { method, path, ...(isOfTag && operation !== undefined ? { operation } : {}) };
     }),
   });
@@ -154,6 +154,24 @@ function tagsBesideServices(context: DiscoveryContext): readonly string[] {
 function tagOf({ tags }: Operations[number]['operation']): string {
   const [tag]: unknown[] = Array.isArray(tags) ? tags : [];
   return typeof tag === 'string' ? tag : FREE_TAG;
+}
+
+/** The part for hosts of models that take few operations: what is needed to buy anything. */
+export const CORE_PART = `/openapi/${dashedTag(CORE_TAG)}.json`;
+
+/** Whether any service can be bought by its name at one address. */
+export function sellsByName(context: DiscoveryContext): boolean {
+  return serves(context, 'POST', '/api/call');
+}
+
+/** What is free and needed before a call can be bought by the name of its service: to find it, and to have a key. */
+const CORE_TOO = ['getCatalog', 'getRecipe', 'getTrialKey', 'getKey'];
+
+/** Whether an operation stands in the part of a tag. The core has some that are in another part too. */
+function isOf(tag: string, operation: Operations[number]['operation']): boolean {
+  return (
+    tagOf(operation) === tag || (tag === CORE_TAG && CORE_TOO.some((name) => name === operation.operationId))
+  );
 }
 
 /** What the operations of all parts refer to. */
@@ -361,6 +379,9 @@ function guidance(context: DiscoveryContext): string {
       ? null
       : `Below /mpp/ MPP pays too: answer a challenge of the 402 and send the call again with Authorization: Payment. ${context.rails.x402 === null ? SAME_CREDENTIAL_RULE : 'The same credential again, too, until the end is known.'}`,
     range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD.`,
+    sellsByName(context)
+      ? 'POST /api/call {service, input} buys any service by its name; /openapi/core.json has that and what is needed before, for hosts that take few operations.'
+      : null,
     REPEAT_RULE,
     PROBLEM_RULE,
     'What is not for sale now has x-availability. GET /x402/recipes/{service} has a call ready to paste and the full schema of its answer.',

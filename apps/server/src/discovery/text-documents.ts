@@ -10,7 +10,7 @@ import {
   YIELD_MANIFEST,
 } from './context.ts';
 import { servesMcp } from './mcp-documents.ts';
-import { openapiParts } from './openapi.ts';
+import { CORE_PART, openapiParts, sellsByName } from './openapi.ts';
 
 import {
   firstServiceByMpp,
@@ -106,6 +106,15 @@ function links(context: DiscoveryContext): string[] {
     link('Catalog', '/x402/catalog', 'every service with price and availability now'),
     link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
     link('OpenAPI by tag', '/openapi/free.json', partsOf(context)),
+    ...(sellsByName(context)
+      ? [
+          link(
+            'OpenAPI for hosts that take few operations',
+            CORE_PART,
+            'search, keys, and `POST /api/call {service, input}`, which buys any service by its name',
+          ),
+        ]
+      : []),
     link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
     link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
     ...(context.rails.x402 === null

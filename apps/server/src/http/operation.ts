@@ -24,6 +24,8 @@ export interface Described {
 
 export const CREDITS_TAG = 'Credits';
 export const ABOUT_CREDITS = { [CREDITS_TAG]: 'Credit for keys, bought by card or with USDC.' } as const;
+/** What hosts of models that take few operations get: the rest is bought through it. */
+export const CORE_TAG = 'Core';
 /** Whoever presents an API key. */
 export const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }] as const;
 

@@ -1,25 +1,7 @@
 /** The tool that buys any service by its name, for clients that have room for few tools. */
-import { z } from 'zod';
-import type { Service } from '../service/define.ts';
-import { fittingBest } from '../service/fitting.ts';
-import { toolNameOf } from '../service/tool-name.ts';
-import { nearest } from '../words/nearest.ts';
 import { PAID, type Tool } from './tools.ts';
 
 export const CALL_NAME = 'call_service';
-const MAX_SUGGESTED = 3;
-const MAX_INPUT_CHARACTERS = 1_000_000;
-
-/**
- * Strict: with a field of another name a call would be bought for less than was asked. Some models write an object as
- * text.
- */
-const call = z.strictObject({
-  service: z.string().min(1).max(100),
-  input: z
-    .union([z.record(z.string(), z.unknown()), z.string().max(MAX_INPUT_CHARACTERS).transform(objectIn)])
-    .optional(),
-});
 
 export const CALL_TOOL: Tool = {
   name: CALL_NAME,
@@ -37,38 +19,3 @@ export const CALL_TOOL: Tool = {
   annotations: { title: 'Buy a call (at the price of the service)', ...PAID },
   _meta: {},
 };
-
-/** The call that is meant: of a service and its input, or of one that is not there, or none that can be read. */
-export type Named =
-  | { service: Service; input: Record<string, unknown> | undefined }
-  | { absent: string; near: readonly string[] }
-  | { fields: readonly { field: string; message: string }[] };
-
-/** Reads the arguments of `call_service`. Nothing is bought unless they say no more than a service and its input. */
-export function namedCall(given: Record<string, unknown>, services: readonly Service[]): Named {
-  const parsed = call.safeParse(given);
-  if (!parsed.success) {
-    const fields = parsed.error.issues.map(({ path, message, code, ...issue }) =>
-      code === 'unrecognized_keys'
-        ? { field: (issue as { keys: string[] }).keys.join(', '), message: 'belongs into input' }
-        : { field: path.join('.'), message },
-    );
-    return { fields };
-  }
-  const { service: asked, input } = parsed.data;
-  const service = services.find((each) => each.path === asked || toolNameOf(each) === asked);
-  if (service !== undefined) return { service, input };
-  const path = asked.replaceAll('_', '-');
-  const about = fittingBest(asked, services, MAX_SUGGESTED).map((each) => each.path);
-  const known = services.map((each) => each.path);
-  return { absent: path, near: about.length > 0 ? about : nearest(path, known, MAX_SUGGESTED) };
-}
-
-function objectIn(text: string, context: z.RefinementCtx): Record<string, unknown> {
-  try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
-  } catch {
-    context.addIssue('must be an object');
-    return z.NEVER;
-  }
-}

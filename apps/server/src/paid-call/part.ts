@@ -15,6 +15,7 @@ import { SettlementFinisher } from './finish-settlements.ts';
 import { FollowedCalls } from './followed-calls.ts';
 import { createFreeHangUps } from './free-hang-ups.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
+import { namedCallOperations, namedCallRoute } from './named-call-route.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
 import { createPaymentRefunds, type PaymentRefunds } from './payment-refunds.ts';
 import type { Rail } from './rail.ts';
@@ -339,7 +340,10 @@ export function servicesDoor(
   };
 }
 
-/** `/x402/`: everything on sale, paid by every rail. The oldest SDK calls `/api/x402/` instead. */
+/**
+ * `/x402/`: everything on sale, paid by every rail. The oldest SDK calls `/api/x402/` instead. One address more buys the same
+ * calls by the name of a service, for hosts of models that take few operations.
+ */
 export function openX402Door(
   house: House,
   { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },
@@ -349,5 +353,15 @@ export function openX402Door(
   const door = x402Door((quote) => makeChallenge(quote, rails, about));
   const paidCall = sales.open({ services, rails, door });
   const prefixes = ['/x402', '/api/x402'];
-  return { ...servicesDoor(house, { name: 'x402-door', prefixes, services, paidCall }), paidCall };
+  const byAddress = servicesDoor(house, { name: 'x402-door', prefixes, services, paidCall });
+  return {
+    ...byAddress,
+    paidCall,
+    operations: [...(byAddress.operations ?? []), namedCallOperations(house.firstCall)],
+    routes(http) {
+      byAddress.routes?.(http);
+      const { addressOf, leftOut } = house;
+      namedCallRoute(http, { services, leftOut, paidCall, addressOf });
+    },
+  };
 }
