@@ -296,6 +296,7 @@ const VIEWS: Readonly<Record<string, View>> = {
         path: after402(each.endpoint),
         prices: [each.pricing.amount],
         schema: each.inputSchema,
+        shortened: 'tool' as const,
         available: each.available,
       })),
   },

@@ -3,12 +3,13 @@
  * what the catalog states.
  */
 import type { Service } from '../service/define.ts';
-import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
+import { outputSchemaOf } from '../service/json-schema.ts';
+import { toolSchemaOf } from '../service/tool-schema.ts';
 import { agentCardDocument, servesA2a } from './a2a-documents.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { DAY_MS, type DiscoveryContext, dayOf, priceRange, serves, shopOf } from './context.ts';
-import { servesMcp } from './mcp-documents.ts';
+import { coreAt, servesMcp } from './mcp-documents.ts';
 import { CORE_PART, operationIdOf, sellsByName } from './openapi.ts';
 import { walletRules } from './pay-by-wallet.ts';
 import { paymentInformation } from './payment-manifest.ts';
@@ -102,7 +103,8 @@ export function agentDocument(context: DiscoveryContext) {
       method: 'POST',
       pricing: { amount: service.priceUsd, currency: 'USD', unit: 'call' },
       available: context.availability(service).available,
-      inputSchema: inputSchemaOf(service),
+      // In the form of a tool: it may be handed to a model as it stands.
+      inputSchema: toolSchemaOf(service),
       outputSchema: outputSchemaOf(service),
     })),
     rateLimits: { requestsPerMinute: limits.requestsPerMinute },
@@ -133,7 +135,7 @@ export function agentWebInterfaceDocument(context: DiscoveryContext) {
       openapi: `${baseUrl}/openapi.json`,
       catalog: `${baseUrl}/x402/catalog`,
       llms: `${baseUrl}/llms.txt`,
-      ...(servesMcp(context) ? { mcp: `${baseUrl}/mcp` } : {}),
+      ...(servesMcp(context) ? { mcp: coreAt(baseUrl) } : {}),
       ...(servesA2a(context)
         ? { a2a: `${baseUrl}/a2a`, agentCard: `${baseUrl}/.well-known/agent-card.json` }
         : {}),
@@ -169,7 +171,7 @@ export function agentRegistrationDocument(context: DiscoveryContext) {
     services: [
       { name: 'web', endpoint: `${baseUrl}/` },
       { name: 'OpenAPI', endpoint: `${baseUrl}/openapi.json` },
-      ...(servesMcp(context) ? [{ name: 'MCP', endpoint: `${baseUrl}/mcp`, version: '2025-11-25' }] : []),
+      ...(servesMcp(context) ? [{ name: 'MCP', endpoint: coreAt(baseUrl), version: '2025-11-25' }] : []),
       ...(servesA2a(context)
         ? [{ name: 'A2A', endpoint: `${baseUrl}/.well-known/agent-card.json`, version: '1.0' }]
         : []),

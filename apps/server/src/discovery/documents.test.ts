@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { outputSchemaOf } from '../service/json-schema.ts';
 import { loadServices } from '../services/registry.ts';
+import { ABOUT_TAGS } from '../services/tags.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
@@ -719,6 +720,7 @@ test('each part of openapi.json is a document of less than 72 KB, and together t
   const context = withMpp({
     baseUrl: 'https://a-rather-long-name-of-a-host.farebox.test',
     services,
+    tags: ABOUT_TAGS,
     cardCheckout: true,
     rails: { x402: { ...X402, networks: [first, ...rest] }, mpp: MPP },
   });

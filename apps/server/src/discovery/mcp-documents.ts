@@ -16,7 +16,7 @@ const MAX_DESCRIPTION = 100;
 const DESCRIPTION = 'Single calls of many services for agents, paid one by one, with no account.';
 
 /** The address that clients are recommended: the free tools, and the one that buys any service, in few tokens. */
-const coreAt = (baseUrl: string) => `${baseUrl}/mcp?toolset=core`;
+export const coreAt = (baseUrl: string) => `${baseUrl}/mcp?toolset=core`;
 
 export function servesMcp(context: DiscoveryContext): boolean {
   return serves(context, 'POST', '/mcp');
