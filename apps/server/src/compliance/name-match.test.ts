@@ -146,6 +146,39 @@ describe('false positives on common names', () => {
   });
 });
 
+describe('an index of names', () => {
+  it('lets other work go on while it reads a list and while it searches one', async () => {
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      waiting = setImmediate(count);
+    };
+    let waiting = setImmediate(count);
+    const { listed } = names();
+    const index = await indexNames(listed.map((name) => ({ owner: name, name })));
+    const whileReading = turns;
+    await index.search('Ivan Petrov');
+    clearImmediate(waiting);
+    // At most 20 names are read in a turn: a few milliseconds, however long the list is.
+    assert(whileReading >= listed.length / 20, `${whileReading} turns for ${listed.length} names`);
+    assert(turns > whileReading);
+  });
+
+  it('finds each name by each of its readings, and gives back whose it is', async () => {
+    const listed = ['习近平', 'Sandbox Tanker 7', 'de la Cruz, Ana', '!!!', 'محمد حسن'];
+    const index = await indexNames(listed.map((name, owner) => ({ owner, name })));
+    const owners = async (asked: string) => (await index.search(asked)).map(({ owner }) => owner);
+    // Han characters are three names: Mandarin, Cantonese and Korean.
+    assert.equal(index.names, listed.length + 2);
+    for (const asked of ['Xi Jinping', 'Zaap Gan Ping']) assert((await owners(asked)).includes(0), asked);
+    assert.deepEqual(await owners('Sandbox Tanker 7'), [1]);
+    assert.deepEqual(await owners('Sandbox Tanker 8'), []);
+    assert.deepEqual(await owners('Ana Delacruz'), [2]);
+    assert.deepEqual(await owners('Mohammed Hassan'), [4]);
+    assert.deepEqual(await (await indexNames([])).search('Ivan Petrov'), []);
+  });
+});
+
 /** The pairs of which the words differ, whatever their order, case and marks. */
 function realPairs(lines: string): SpellingPair[] {
   const words = (name: string) =>

@@ -107,7 +107,7 @@ function spanScore(from: Span, to: Span): number {
   if (!from.joined && !to.joined) return wordScore(a, b);
   if (a.text === b.text) return 1;
   if (from.joined && to.joined) return 0;
-  const known = a.consonants.length >= LEAST_JOINED_CONSONANTS && isWithoutVowels(a, b) && sameSound(a, b);
+  const known = isWithoutVowels(a, b) && a.consonants.length >= LEAST_JOINED_CONSONANTS && sameSound(a, b);
   return known || sharesSound(a, b) || sharesReading(a, b, LEAST_JOINED_CONSONANTS) ? CONSONANTS_WEIGHT : 0;
 }
 
@@ -243,10 +243,10 @@ function wordScore(a: NameWord, b: NameWord): number {
 
 /** How alike two words of letters are, by the rules of one language alone. */
 export function letterScore(a: NameWord, b: NameWord): number {
-  const letters = jaroWinkler(plainLetters(a.text), plainLetters(b.text));
+  const [plainA, plainB] = [plainLetters(a.text), plainLetters(b.text)];
+  const letters = jaroWinkler(plainA, plainB);
   // The edit distance only takes away, and is the dearer of the two.
-  const byLetters =
-    letters < LEAST_WORD_SCORE ? 0 : letters * editShare(plainLetters(a.text), plainLetters(b.text));
+  const byLetters = letters < LEAST_WORD_SCORE ? 0 : letters * editShare(plainA, plainB);
   // Two consonants are too few to know a word by, and the letters must not be far apart either.
   const alike = a.skeleton.length >= 3 && a.skeleton === b.skeleton && letters >= LEAST_LETTERS;
   return Math.max(byLetters, alike ? CONSONANTS_WEIGHT : 0);

@@ -40,9 +40,9 @@ export interface NameWord {
   /** Latin letters in lower case, or digits. */
   text: string;
   /** The consonants that transliteration keeps. */
-  skeleton: string;
+  readonly skeleton: string;
   /** What is left of it in a script that writes neither vowels nor, reliably, w and v. */
-  consonants: string;
+  readonly consonants: string;
   /** The consonants by which it is known beside a word of a script that leaves vowels out, as its scripts may write them. */
   readonly vowelless: readonly string[];
   /** The word by the rules of each language, with the consonants of each. */
@@ -62,8 +62,6 @@ export interface Reading {
 
 /** A name, read once and compared many times. */
 export interface ReadName {
-  /** As it was written. */
-  written: string;
   /** Without titles and particles. */
   words: readonly NameWord[];
   /** Words that are numbers; they are not among `words`. */
@@ -76,7 +74,6 @@ export function readingsOf(written: string): ReadName[] {
   const chinese = read(written, spellHan(plain));
   if (!/\p{Script=Han}/u.test(plain)) return [chinese];
   const cantonese: ReadName = {
-    written,
     words: cantoneseOf(plain.replace(/\P{Script=Han}/gu, ''))
       .slice(0, MOST_WORDS)
       .map(([first = '', ...more]) =>
@@ -96,7 +93,7 @@ export function readingsOf(written: string): ReadName[] {
 
 /** The first reading of a name. */
 export function readName(written: string): ReadName {
-  return readingsOf(written)[0] ?? { written, words: [], numbers: [] };
+  return readingsOf(written)[0] ?? { words: [], numbers: [] };
 }
 
 /** Whether anything is left of a name that can be looked up. */
@@ -143,7 +140,7 @@ function read(written: string, spelled: string): ReadName {
     looksKorean(known.map(({ text }) => text)) && known.every(({ spelling }) => spelling === 'letters');
   const own = korean ? known : withoutParticles(known);
   const marked = /\p{L}(-\p{Ll}|['’`ʻ‘])/u.test(written);
-  return { written, words: withSounds((own.length > 0 ? own : known).slice(0, MOST_WORDS), marked), numbers };
+  return { words: withSounds((own.length > 0 ? own : known).slice(0, MOST_WORDS), marked), numbers };
 }
 
 /** The words that are a name's own, each with the particles before it. */
@@ -304,62 +301,73 @@ interface Written {
   joined?: boolean;
 }
 
-function nameWord({ text, spelling, before = '', sounds = [], joined = false }: Written): NameWord {
-  // Few of the words written together are ever compared.
-  const known = joined ? derivedOf(text, spelling, true) : memorized(text, spelling);
-  return {
-    text,
-    skeleton: known.skeleton,
-    get consonants() {
-      return known.consonants;
-    },
-    get vowelless() {
-      return known.vowelless;
-    },
-    get readings() {
-      return known.readings;
-    },
-    sounds,
-    before,
-    spelling,
-  };
+const NO_SOUNDS: readonly string[] = [];
+
+function nameWord({ text, spelling, before = '', sounds = NO_SOUNDS, joined = false }: Written): NameWord {
+  return new SpelledWord(text, spelling, before, sounds, joined);
 }
 
-type Derived = Pick<NameWord, 'skeleton' | 'consonants' | 'vowelless' | 'readings'>;
+/** A word, with what is made of its letters when that is first asked for. */
+class SpelledWord implements NameWord {
+  readonly text: string;
+  readonly spelling: Spelling;
+  readonly before: string;
+  readonly sounds: readonly string[];
+  readonly #joined: boolean;
+  #skeleton: string | undefined;
 
-/** Words that lists and callers repeat, with what was made of each. */
-const memory = new Map<string, Derived>();
-const MOST_REMEMBERED = 100_000;
+  constructor(text: string, spelling: Spelling, before: string, sounds: readonly string[], joined: boolean) {
+    this.text = text;
+    this.spelling = spelling;
+    this.before = before;
+    this.sounds = sounds;
+    this.#joined = joined;
+  }
 
-function memorized(text: string, spelling: Spelling): Derived {
-  const key = `${spelling} ${text}`;
-  const known = memory.get(key) ?? derivedOf(text, spelling, false);
+  get skeleton(): string {
+    this.#skeleton ??= skeletonOf(this.text);
+    return this.#skeleton;
+  }
+
+  get consonants(): string {
+    const known = remembered(this);
+    known.consonants ??= skeletonOf(this.text.replace(/[vw]/g, 'u').replace(/j/g, 'g'));
+    return known.consonants;
+  }
+
+  get vowelless(): readonly string[] {
+    const known = remembered(this);
+    known.vowelless ??= vowellessOf(this.text, this.spelling, this.skeleton, this.consonants);
+    return known.vowelless;
+  }
+
+  get readings(): readonly Reading[] {
+    if (this.spelling !== 'letters') return NO_READINGS;
+    const known = remembered(this);
+    known.readings ??= readingsOfWord(this.text, this.skeleton, this.#joined);
+    return known.readings;
+  }
+}
+
+const NO_READINGS: readonly Reading[] = [];
+
+interface Derived {
+  consonants?: string;
+  vowelless?: readonly string[];
+  readings?: readonly Reading[];
+}
+
+/** What was made of the words that were lately compared: too much to keep with each word of long lists. */
+const memory = new Map<NameWord, Derived>();
+const MOST_REMEMBERED = 4_000;
+
+function remembered(word: NameWord): Derived {
+  const known = memory.get(word);
+  if (known !== undefined) return known;
   if (memory.size >= MOST_REMEMBERED) memory.clear();
-  memory.set(key, known);
-  return known;
-}
-
-/** What is made of a word's letters, each when it is first asked for. */
-function derivedOf(text: string, spelling: Spelling, joined: boolean): Derived {
-  const skeleton = skeletonOf(text);
-  let consonants: string | undefined;
-  let readings: readonly Reading[] | undefined;
-  let vowelless: readonly string[] | undefined;
-  return {
-    skeleton,
-    get consonants() {
-      consonants ??= skeletonOf(text.replace(/[vw]/g, 'u').replace(/j/g, 'g'));
-      return consonants;
-    },
-    get vowelless() {
-      vowelless ??= vowellessOf(text, spelling, skeleton, this.consonants);
-      return vowelless;
-    },
-    get readings() {
-      readings ??= spelling === 'letters' ? readingsOfWord(text, skeleton, joined) : [];
-      return readings;
-    },
-  };
+  const fresh: Derived = {};
+  memory.set(word, fresh);
+  return fresh;
 }
 
 /**
@@ -420,3 +428,7 @@ function skeletonOf(word: string): string {
   const begin = /[aeiouyh]/.test(first) ? 'a' : first;
   return begin + kept;
 }
+
+// The libraries that read Han characters prepare their dictionaries when they are first asked: here, before anything is
+// served, and not in the middle of a request.
+readingsOf('\u4e60\u8fd1\u5e73');
