@@ -63,6 +63,44 @@ describe('likeness of names', () => {
   }
 });
 
+describe('likeness of names of few syllables', () => {
+  const between = (a: string, b: string, least: number, most: number) => {
+    const found = score(a, b);
+    assert(found >= least && found < most, `${a}, ${b}: ${found}`);
+  };
+
+  it('is strong where the syllables are the same, and where one of three is spelled otherwise', () => {
+    for (const [a, b] of [
+      ['Zhang Wei', 'WEI, Zhang'],
+      ['Xi Jin Ping', 'XI, Jinping'],
+      ['Park Jin Hyok', 'PAK, Jin Hyok'],
+      ['Kim Hyun-woo', 'KIM, Hyon Woo'],
+    ] as const)
+      between(a, b, STRONG_SCORE, 1.01);
+  });
+
+  it('is for review where they only sound or look alike', () => {
+    for (const [a, b] of [
+      ['Kim Jung-eun', 'KIM, Jong Un'],
+      ['Xiaoming Yang', 'YAN, Xiaobing'],
+      ['Min Sun', 'SON, Min'],
+      ['Kyung-soo Jung', 'JONG, Kyong Su'],
+    ] as const)
+      between(a, b, REVIEW_SCORE, STRONG_SCORE);
+  });
+
+  it('is none where only the consonants agree, of which "ng" is one, or as a European would spell them', () => {
+    for (const [a, b] of [
+      ['Yong Zhang', 'JONG, Yong Su'],
+      ['Wei Yang', 'WEI, Hsueh Ying'],
+      ['Yang Yang', 'AUNG, Aung'],
+      ['Jianhua Huang', 'HONG, Jinhua'],
+      ['Yang Zhou', 'LI, Jiangzhou'],
+    ] as const)
+      between(a, b, 0, REVIEW_SCORE);
+  });
+});
+
 /** Common given and family names of many countries, from their statistical offices' public tables. */
 const GIVEN = (
   'James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph Jessica ' +
@@ -289,4 +327,20 @@ describe('a name that was changed to be overlooked', () => {
       assert.equal(hasWords(written), false, written);
     for (const written of ['X', '陈', 'ب', '김']) assert.equal(hasWords(written), true, written);
   });
+});
+
+describe('each way to read a name', () => {
+  for (const [how, listed, asked] of [
+    ['by Wade and Giles', 'JIANG, Zhiyong', 'Chiang Chih-yung'],
+    ['in Hebrew', 'BARAK, Ehud', 'אהוד ברק'],
+    ['in Hebrew, where one letter is b and v', 'AVRAHAM, David', 'דוד אברהם'],
+    ['in a script of India', 'SHARMA, Rajesh', 'राजेश शर्मा'],
+    ['with its particles joined', 'VAN DEN BERG, Johannes', 'Johannes Vandenberg'],
+    ['with a title', 'HASSAN, Omar', 'Dr. Omar Hassan'],
+  ] as const) {
+    it(`finds it ${how}`, async () => {
+      const index = await indexNames([{ owner: 1, name: listed }]);
+      assert.equal((await index.search(asked)).length, 1);
+    });
+  }
 });

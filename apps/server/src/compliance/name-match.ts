@@ -18,6 +18,8 @@ export const LEAST_WORD_SCORE = 0.82;
 const SAME_WORD_SCORE = 0.93;
 /** A pair of words that agree only by their consonants is not as sure as one that agrees by its letters. */
 const CONSONANTS_WEIGHT = 0.95;
+/** Two consonants are too few to know a word by. */
+const LEAST_CONSONANTS = 3;
 /** "Hassan" and "Hussein" have the same consonants, and are two names. */
 const LEAST_LETTERS = 0.8;
 /** An initial stands for a word that begins with it; initials alone are nobody's name. */
@@ -53,8 +55,25 @@ export function nameScore(a: ReadName, b: ReadName): number {
   const pairs = partnersOf(a, b);
   const whole = wholeScore(a, b, pairs);
   const score = Math.max(whole, partScore(a, b, pairs));
-  const sameNumbers = numbersOf(a) === numbersOf(b);
-  return Math.round((sameNumbers ? score : Math.min(score, MOST_OF_PARTS)) * 1_000) / 1_000;
+  const sure = numbersOf(a) === numbersOf(b) && !areFewSyllables(a, b, pairs);
+  return Math.round((sure ? score : Math.min(score, MOST_OF_PARTS)) * 1_000) / 1_000;
+}
+
+/**
+ * Whether both names are of syllables of Chinese or Korean, and spell them otherwise. These languages have few syllables,
+ * and romanisations fewer: the same ones are strong, also where one of three is spelled otherwise, and others are for a
+ * person to look at.
+ */
+function areFewSyllables(a: ReadName, b: ReadName, pairs: readonly Pair[]): boolean {
+  if (![a, b].every(({ words }) => words.every(({ sounds }) => sounds.length > 0))) return false;
+  const [other, ...more] = pairs.filter(({ from, to }) => from.word.text !== to.word.text);
+  if (other === undefined || isSameText(a, b)) return false;
+  return more.length > 0 || pairs.length < 3 || !sharesSound(other.from.word, other.to.word);
+}
+
+/** Whether two names are the same letters in the same order, wherever their words end. */
+function isSameText(a: ReadName, b: ReadName): boolean {
+  return joinWords(a.words).text === joinWords(b.words).text;
 }
 
 /** The best partners: each word in at most one pair, the most alike first, or the longest first where that leaves less. */
@@ -164,8 +183,8 @@ function wholeScore(a: ReadName, b: ReadName, pairs: readonly Pair[]): number {
   const byWords = letters === 0 ? 0 : matched / (letters + 2 * short + 0.5 * long);
   // One word of several proves little: a given name alone is nobody.
   const lonely = pairs.length === 1 && Math.min(a.words.length, b.words.length) === 1;
+  if (isSameText(a, b)) return 1;
   const [wholeA, wholeB] = [joinWords(a.words).text, joinWords(b.words).text];
-  if (wholeA === wholeB) return 1;
   const alone = lonely && a.words.length !== b.words.length && short + long > 0 ? 0.85 : 1;
   const complete = short + long === 0 && a.words.length === b.words.length;
   return Math.max(byWords * alone, complete ? Math.min(jaroWinkler(wholeA, wholeB), byWords + 0.02) : 0);
@@ -201,7 +220,17 @@ function isSameWord({ from, to, score }: Pair): boolean {
 /** Whether two words sound the same, as far as their scripts tell. */
 function sameSound(a: NameWord, b: NameWord): boolean {
   if (isWithoutVowels(a, b)) return vowellessScore(a, b) > 0;
-  return sharesSound(a, b) || (a.skeleton.length >= 3 && a.skeleton === b.skeleton) || sharesReading(a, b, 3);
+  return sharesSound(a, b) || sharesConsonants(a, b) || sharesReading(a, b, LEAST_CONSONANTS);
+}
+
+/** Whether two words have the same consonants, and enough to know a word by. */
+function sharesConsonants({ skeleton: a }: NameWord, { skeleton: b }: NameWord): boolean {
+  return a === b && consonantsIn(a) >= LEAST_CONSONANTS;
+}
+
+/** How many consonants a word is known by: "ng" is one of them, or "Jang" and "Jong" would be one word. */
+function consonantsIn(skeleton: string): number {
+  return skeleton.replace(/nk/g, 'n').length;
 }
 
 /** Whether two words may be one in a language of East Asia. */
@@ -209,16 +238,25 @@ function sharesSound({ sounds: a }: NameWord, { sounds: b }: NameWord): boolean 
   return a.length > 0 && b.length > 0 && a.some((sound) => b.includes(sound));
 }
 
+function areOfOneLanguage({ sounds: a }: NameWord, { sounds: b }: NameWord): boolean {
+  return a.some((sound) => b.some((other) => other.slice(0, 2) === sound.slice(0, 2)));
+}
+
 /** Whether two words are one when each is read by the rules of some language. */
 function sharesReading(a: NameWord, b: NameWord, leastConsonants: number): boolean {
   if (a.spelling !== 'letters' || b.spelling !== 'letters') return false;
+  // Words that may be of one language of East Asia are known by its sounds, and not as a European would spell them.
+  if (areOfOneLanguage(a, b)) return false;
   return a.readings.some((one) =>
     b.readings.some((other) => {
       if (one.skeleton !== other.skeleton) return false;
       const shorter = Math.min(one.said.length, other.said.length);
       if (one.said === other.said)
-        return shorter >= 3 && (leastConsonants <= 3 || one.skeleton.length >= leastConsonants);
-      if (one.skeleton.length < leastConsonants) return false;
+        return (
+          shorter >= 3 &&
+          (leastConsonants <= LEAST_CONSONANTS || consonantsIn(one.skeleton) >= leastConsonants)
+        );
+      if (consonantsIn(one.skeleton) < leastConsonants) return false;
       const most = shorter >= 12 ? 3 : shorter >= 8 ? 2 : shorter >= 4 ? 1 : 0;
       return (
         Math.abs(one.said.length - other.said.length) <= most && editDistance(one.said, other.said) <= most
@@ -238,7 +276,7 @@ function wordScore(a: NameWord, b: NameWord): number {
   // A single letter may stand for a word that begins with it.
   if (a.text.length === 1 || b.text.length === 1) return a.text[0] === b.text[0] ? INITIAL_SCORE : 0;
   if (isWithoutVowels(a, b)) return vowellessScore(a, b);
-  return Math.max(letterScore(a, b), sharesReading(a, b, 3) ? CONSONANTS_WEIGHT : 0);
+  return Math.max(letterScore(a, b), sharesReading(a, b, LEAST_CONSONANTS) ? CONSONANTS_WEIGHT : 0);
 }
 
 /** How alike two words of letters are, by the rules of one language alone. */
@@ -247,8 +285,8 @@ export function letterScore(a: NameWord, b: NameWord): number {
   const letters = jaroWinkler(plainA, plainB);
   // The edit distance only takes away, and is the dearer of the two.
   const byLetters = letters < LEAST_WORD_SCORE ? 0 : letters * editShare(plainA, plainB);
-  // Two consonants are too few to know a word by, and the letters must not be far apart either.
-  const alike = a.skeleton.length >= 3 && a.skeleton === b.skeleton && letters >= LEAST_LETTERS;
+  // The letters must not be far apart either.
+  const alike = sharesConsonants(a, b) && letters >= LEAST_LETTERS;
   return Math.max(byLetters, alike ? CONSONANTS_WEIGHT : 0);
 }
 
