@@ -396,7 +396,7 @@ export default defineService({
       },
       {
         method:
-          'Addresses are compared exactly. Names are set in Latin letters (Han characters read as Mandarin, Cantonese and Korean; Arabic, Hebrew and the scripts of India by consonants), and their words paired by Jaro-Winkler and edit distance, by consonants, or by how a German, Polish, French, Spanish, Arabic, Chinese or Korean spelling is said, in any order: 0.92 and above is strong, 0.85 and above to be reviewed. A name whose every word is found in an entry is reviewed, whatever else the entry adds. ' +
+          'Addresses are compared exactly. Names are set in Latin letters (Han characters read as Mandarin, Cantonese and Korean; Arabic, Hebrew and the scripts of India by consonants), and their words paired by Jaro-Winkler and edit distance, by consonants, or by how a German, Polish, French, Spanish, Arabic, Chinese or Korean spelling is said, in any order: 0.92 and above is strong, 0.85 and above to be reviewed. A name whose every word is found in an entry is reviewed, whatever else the entry adds, and so are Chinese and Korean names that only sound alike. ' +
           `${recallSentence()}. ${namesakesSentence()}. ` +
           'A name alone is never Non-Compliant. An entry is cleared only by a whole date of birth more than two years from every one that it states, or by its other kind; a strong match is not cleared. The score is 100 less the largest deduction.',
         sources: [...all.map(({ source }) => source), head.source, ...oracles.sources],
