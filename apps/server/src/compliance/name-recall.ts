@@ -15,11 +15,11 @@ export const NAMESAKES: Readonly<Record<string, { review: number; strong: number
   US: { review: 1, strong: 0.3 },
   Spanish: { review: 39.6, strong: 4.4 },
   Arabic: { review: 30.7, strong: 25.3 },
-  Chinese: { review: 30.2, strong: 14.2 },
+  Chinese: { review: 18.2, strong: 2.7 },
   Russian: { review: 12.9, strong: 0.9 },
   Indian: { review: 1.3, strong: 1.8 },
   Vietnamese: { review: 13.8, strong: 1.3 },
-  Korean: { review: 22.2, strong: 12.9 },
+  Korean: { review: 16.9, strong: 1.3 },
   German: { review: 0.4, strong: 0 },
 };
 
