@@ -179,6 +179,29 @@ describe('docs/security.md', () => {
   });
 });
 
+test('what a document lets people write into an agent’s file limits what is spent', () => {
+  const limits = ['"FAREBOX_MAX_USD_PER_CALL"', '"FAREBOX_MAX_USD_PER_DAY"'];
+  /** Whoever connects by address alone is told at once how the key itself is limited. */
+  const caps = /"caps":\{"perCallUsd":"[\d.]+","perDayUsd":"[\d.]+"\}/;
+  const found = documents.flatMap(({ path, text }) =>
+    text
+      .split('```json\n')
+      .slice(1)
+      .flatMap((rest) => {
+        const [snippet = ''] = rest.split('\n```');
+        if (!/"(?:mcpServers|servers)"/.test(snippet)) return [];
+        const next = rest.slice(snippet.length).split(/\n#/)[0] ?? '';
+        const isLimited = limits.every((limit) => snippet.includes(limit)) || caps.test(next);
+        return [{ path, isLimited }];
+      }),
+  );
+  assert.ok(found.length >= 2);
+  assert.deepEqual(
+    found.filter(({ isLimited }) => !isLimited),
+    [],
+  );
+});
+
 describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
   const source = sourceOf('{paid-call,rails,services,words,http,jobs}/**/*.ts');
   const outcomes = () => ABOUT_PAYING.flatMap(outcomesIn);

@@ -17,6 +17,7 @@ import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Enco
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import { fundTempo } from '../../../packages/sandbox/src/tempo/faucet.ts';
+import { breaches } from '../src/mcp/provider-rules.fixture.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { type CuttingProxy, openCuttingProxy } from './cutting-proxy.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
@@ -157,20 +158,34 @@ async function solanaWallet() {
   return { FAREBOX_SOLANA_PRIVATE_KEY: getBase58Decoder().decode(secret), FAREBOX_SOLANA_RPC_URL: rpcUrl };
 }
 
+/** Every tool that the bridge lists, page by page. */
+async function toolsOf(client: Client) {
+  const { tools, nextCursor } = await client.listTools({});
+  for (let cursor = nextCursor; cursor !== undefined; ) {
+    const page = await client.listTools({ cursor });
+    tools.push(...page.tools);
+    cursor = page.nextCursor;
+  }
+  return tools.map(({ description = '', ...tool }) => ({ ...tool, description }));
+}
+
 describe('what is shown', () => {
+  test('with the toolset of a desktop agent, tools that providers of models accept', () =>
+    withBridge({ FAREBOX_TOOLSET: 'core' }, async ({ client }) => {
+      const tools = await toolsOf(client);
+      assert.ok(tools.some(({ name }) => name === 'call_service'));
+      assert.ok(tools.length < 10);
+      assert.deepEqual(tools.flatMap(breaches), []);
+    }));
+
   test('the tools, documents and prompts of the server, and its prices to who has nothing to pay with', () =>
     withBridge({}, async ({ client }) => {
-      const names: string[] = [];
-      let cursor: string | undefined;
-      do {
-        const page = await client.listTools(cursor === undefined ? {} : { cursor });
-        names.push(...page.tools.map(({ name }) => name));
-        cursor = page.nextCursor;
-      } while (cursor !== undefined);
+      const tools = await toolsOf(client);
       assert.deepEqual(
-        names.slice(-services.length),
+        tools.slice(-services.length).map(({ name }) => name),
         services.map(({ path }) => path.replaceAll('-', '_')),
       );
+      assert.deepEqual(tools.flatMap(breaches), [], 'providers of models accept every tool');
       const found = await called(client, 'search_services', { query: 'gas price' });
       assert.equal(found.structuredContent?.services[0].tool, 'gas_price_oracle');
       const { resources } = await client.listResources();
