@@ -4,7 +4,7 @@ import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
 import { mcpPaymentRequired, mcpReceipt } from '../rails/mpp/mcp.ts';
 import type { Service } from '../service/define.ts';
-import { fencedText, UNTRUSTED_META, untrustedIn } from '../service/untrusted.ts';
+import { fencedText, UNTRUSTED_META, untrustedIn, wordsOf } from '../service/untrusted.ts';
 import type { Meta } from './payment.ts';
 
 /** https://github.com/coinbase/x402/blob/main/specs/transports-v2/mcp.md */
@@ -30,7 +30,7 @@ export function toolResultOf(answer: PaidAnswer, meta: Meta, service: Service | 
     const structuredContent = json === '' ? {} : JSON.parse(json);
     const untrusted = service === null ? [] : untrustedIn(service, structuredContent, status);
     return {
-      content: [{ type: 'text', text: fencedText(json, untrusted) }],
+      content: [{ type: 'text', text: fencedText(json, untrusted, wordsOf(headers['x-call-id'])) }],
       structuredContent,
       ...(status < 300 ? {} : { isError: true }),
       _meta: { ..._meta, ...(untrusted.length === 0 ? {} : { [UNTRUSTED_META]: untrusted }) },

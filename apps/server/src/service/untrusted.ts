@@ -1,5 +1,5 @@
 /** What of an answer outsiders wrote: named by paths, and fenced in the text that a model reads. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Service } from './define.ts';
 import { UNTRUSTED } from './fields.ts';
 import { type JsonSchema, outputSchemaOf, propertiesOf } from './json-schema.ts';
@@ -75,6 +75,22 @@ export function fencedText(
 export function fencedLine(text: string, newWord: () => string = randomWord): string {
   const { fence, says } = fenceFor(text, newWord);
   return `${says}\n${fence(text)}`;
+}
+
+/**
+ * The random part of a call's words: the same for whoever gets its answer again, and unknown to everybody who wrote before the call
+ * was made, since nobody but its buyer learns its id.
+ *
+ * @param callId undefined: it is no call whose answer is kept
+ */
+export function wordsOf(callId: string | undefined): () => string {
+  if (callId === undefined) return randomWord;
+  let tried = 0;
+  return () => {
+    tried += 1;
+    const digest = createHash('sha256').update(`fence ${tried} of ${callId}`).digest('hex');
+    return digest.slice(0, 2 * FENCE_BYTES);
+  };
 }
 
 function randomWord(): string {

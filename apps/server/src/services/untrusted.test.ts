@@ -10,6 +10,7 @@ import {
   untrustedIn,
   untrustedInErrorsOf,
   untrustedPathsOf,
+  wordsOf,
 } from '../service/untrusted.ts';
 import { defineService } from './define.ts';
 
@@ -122,6 +123,16 @@ test('the text has outsiders’ words between marks that they cannot have writte
   assert.equal(fencedText('{"a":1}', []), '{"a":1}');
   const two = [0, 1].map(() => fencedText(JSON.stringify(answer), ['/name']));
   assert.notEqual(two[0], two[1], 'the word is another each time');
+});
+
+test('a call whose answer is asked for again has the same words, and another call has others', () => {
+  const json = '{"name":"x"}';
+  const textOf = (callId: string | undefined) => fencedText(json, ['/name'], wordsOf(callId));
+  assert.equal(textOf('a'), textOf('a'));
+  assert.notEqual(textOf('a'), textOf('b'));
+  assert.notEqual(textOf(undefined), textOf(undefined));
+  const next = wordsOf('a');
+  assert.notEqual(next(), next(), 'a word that stands in the answer is not the only one');
 });
 
 test('names of fields that JavaScript has uses for are ordinary', () => {
