@@ -12,13 +12,13 @@ export const NAME_RECALL = {
  * again when a rule changes.
  */
 export const NAMESAKES: Readonly<Record<string, { review: number; strong: number }>> = {
-  US: { review: 1, strong: 0.3 },
+  US: { review: 1, strong: 0.2 },
   Spanish: { review: 39.6, strong: 4.4 },
   Arabic: { review: 30.7, strong: 25.3 },
   Chinese: { review: 18.2, strong: 2.7 },
   Russian: { review: 12.9, strong: 0.9 },
   Indian: { review: 1.3, strong: 1.8 },
-  Vietnamese: { review: 13.8, strong: 1.3 },
+  Vietnamese: { review: 8.4, strong: 0.9 },
   Korean: { review: 16.9, strong: 1.3 },
   German: { review: 0.4, strong: 0 },
 };
