@@ -12,20 +12,20 @@ const root = dirname(fileURLToPath(import.meta.url));
 /** Each command: the program it runs, and whether it needs the tools for tests beside the product. */
 const COMMANDS = {
   start: { program: 'packages/sandbox/src/start.ts', install: 'product' },
-  serve: { program: 'apps/server/src/main.ts', install: 'product' },
+  serve: { program: 'apps/shop/src/main.ts', install: 'product' },
   books: {
     program: 'packages/sandbox/src/run.ts',
-    args: ['apps/server/src/commands/books.ts'],
+    args: ['apps/shop/src/commands/books.ts'],
     install: 'product',
   },
   probe: {
     program: 'packages/sandbox/src/run.ts',
-    args: ['apps/server/src/commands/probe.ts'],
+    args: ['apps/shop/src/commands/probe.ts'],
     install: 'product',
   },
   grant: {
     program: 'packages/sandbox/src/run.ts',
-    args: ['apps/server/src/commands/grant.ts'],
+    args: ['apps/shop/src/commands/grant.ts'],
     install: 'product',
   },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },

@@ -6,9 +6,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { analyse } from '../apps/server/src/code-analysis/analyse.ts';
-import { readSource } from '../apps/server/src/code-analysis/compiler.ts';
-import { type FindingClass, RULES } from '../apps/server/src/code-analysis/rules/finding.ts';
+import { analyse } from '../packages/catalogue/src/code-analysis/analyse.ts';
+import { readSource } from '../packages/catalogue/src/code-analysis/compiler.ts';
+import { type FindingClass, RULES } from '../packages/catalogue/src/code-analysis/rules/finding.ts';
 
 /** A finding on a neighbouring line counts too, because labels stand in comments and some lines are broken in two. */
 const NEAR_LINES = 1;

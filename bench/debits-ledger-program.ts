@@ -1,7 +1,7 @@
 /** Our side of (c): the ledger as the server makes it. */
-import { connectPools } from '../apps/server/src/db/connection.ts';
-import { createLedger } from '../apps/server/src/ledger/ledger.ts';
-import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
+import { connectPools } from '../packages/core/src/db/connection.ts';
+import { createLedger } from '../packages/core/src/ledger/ledger.ts';
+import { newTransferId } from '../packages/core/src/ledger/transfer-id.ts';
 import { answerOrders } from './answering-process.ts';
 import { type DebitsOrder, type DebitsResult, MAX_CONNECTIONS, runDebits } from './debits.ts';
 

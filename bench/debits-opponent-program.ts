@@ -1,6 +1,6 @@
 /** The opponent of (c): one transaction for each debit, which locks the account's row. */
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
+import { newTransferId } from '../packages/core/src/ledger/transfer-id.ts';
 import { answerOrders } from './answering-process.ts';
 import { type DebitsOrder, type DebitsResult, MAX_CONNECTIONS, runDebits } from './debits.ts';
 

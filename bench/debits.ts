@@ -1,10 +1,10 @@
 /** (c) the ledger alone, against the usual first implementation: one transaction for each debit. */
 import { join } from 'node:path';
-import { DECLARED } from '../apps/server/src/app.ts';
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { migrate } from '../apps/server/src/db/migrate.ts';
-import { booksOf } from '../apps/server/src/declared.ts';
-import { proveBooks } from '../apps/server/src/ledger/books.ts';
+import { DECLARED } from '../apps/shop/src/app.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
+import { migrate } from '../packages/core/src/db/migrate.ts';
+import { booksOf } from '../packages/core/src/declared.ts';
+import { proveBooks } from '../packages/core/src/ledger/books.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { order, startProgram } from './answering-process.ts';
 import type { Plan } from './plan.ts';

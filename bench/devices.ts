@@ -2,8 +2,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectPools } from '../apps/server/src/db/connection.ts';
-import { createDeviceRegistry } from '../apps/server/src/devices/registry.ts';
+import { createDeviceRegistry } from '../packages/catalogue/src/devices/registry.ts';
+import { connectPools } from '../packages/core/src/db/connection.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeCertificate } from '../packages/sandbox/src/devices/certificate.ts';
 import { order, startProgram } from './answering-process.ts';

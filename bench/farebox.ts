@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { connectPools } from '../apps/server/src/db/connection.ts';
-import { createKeys } from '../apps/server/src/keys/keys.ts';
-import { grantKey } from '../apps/server/src/keys/trial.ts';
-import { createLedger } from '../apps/server/src/ledger/ledger.ts';
+import { connectPools } from '../packages/core/src/db/connection.ts';
+import { createKeys } from '../packages/core/src/keys/keys.ts';
+import { grantKey } from '../packages/core/src/keys/trial.ts';
+import { createLedger } from '../packages/core/src/ledger/ledger.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { startProgram } from './answering-process.ts';
 import type { Resources } from './resources.ts';
@@ -53,14 +53,10 @@ export async function startFarebox(
   dataDir: string,
   settings: Record<string, string> = {},
 ): Promise<string> {
-  const { first } = await startProgram<{ baseUrl: string }>(
-    resources,
-    join(ROOT, 'apps/server/src/main.ts'),
-    {
-      environment: { ...serverEnvironment(dataDir, await freePort()), ...settings },
-      execArgv: (process.env.BENCH_SERVER_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== ''),
-    },
-  );
+  const { first } = await startProgram<{ baseUrl: string }>(resources, join(ROOT, 'apps/shop/src/main.ts'), {
+    environment: { ...serverEnvironment(dataDir, await freePort()), ...settings },
+    execArgv: (process.env.BENCH_SERVER_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== ''),
+  });
   return first.baseUrl;
 }
 

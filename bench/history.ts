@@ -1,10 +1,10 @@
 /** (d) the paid call on a ledger full of past transfers, against the same call on an empty one. */
 
-import { DECLARED } from '../apps/server/src/app.ts';
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { migrate } from '../apps/server/src/db/migrate.ts';
-import { booksOf } from '../apps/server/src/declared.ts';
-import { proveBooks } from '../apps/server/src/ledger/books.ts';
+import { DECLARED } from '../apps/shop/src/app.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
+import { migrate } from '../packages/core/src/db/migrate.ts';
+import { booksOf } from '../packages/core/src/declared.ts';
+import { proveBooks } from '../packages/core/src/ledger/books.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
 import type { Load } from './load.ts';

@@ -1,12 +1,12 @@
 /** (j) background jobs beside millions of past calls, against the same on an empty database. */
-import { connectDatabase, connectPools, type Pools } from '../apps/server/src/db/connection.ts';
-import { migrate } from '../apps/server/src/db/migrate.ts';
-import { createLedger } from '../apps/server/src/ledger/ledger.ts';
-import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
-import { createCallStore } from '../apps/server/src/paid-call/calls.ts';
-import { createReconciler } from '../apps/server/src/paid-call/reconcile-calls.ts';
-import { createSettlementStore } from '../apps/server/src/paid-call/settlement-store.ts';
-import { createUndeliveredCalls } from '../apps/server/src/paid-call/undelivered.ts';
+import { connectDatabase, connectPools, type Pools } from '../packages/core/src/db/connection.ts';
+import { migrate } from '../packages/core/src/db/migrate.ts';
+import { createLedger } from '../packages/core/src/ledger/ledger.ts';
+import { newTransferId } from '../packages/core/src/ledger/transfer-id.ts';
+import { createCallStore } from '../packages/core/src/paid-call/calls.ts';
+import { createReconciler } from '../packages/core/src/paid-call/reconcile-calls.ts';
+import { createSettlementStore } from '../packages/core/src/paid-call/settlement-store.ts';
+import { createUndeliveredCalls } from '../packages/core/src/paid-call/undelivered.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { fillWithPastTransfers } from './past-transfers.ts';
 import type { Plan } from './plan.ts';

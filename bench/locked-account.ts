@@ -2,7 +2,7 @@
  * (l) the paid call while another session locks the account of another caller, against the same while no account is
  * locked.
  */
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
 import type { Load } from './load.ts';

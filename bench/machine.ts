@@ -1,6 +1,6 @@
 /** The machine that a run was made on. */
 import { availableParallelism, cpus, totalmem } from 'node:os';
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { createResources } from './resources.ts';
 

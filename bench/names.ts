@@ -5,10 +5,10 @@
  * theirs among all others.
  */
 import { readFileSync } from 'node:fs';
-import { indexNames, type NameIndex } from '../apps/server/src/compliance/name-index.ts';
-import { STRONG_SCORE } from '../apps/server/src/compliance/name-match.ts';
-import { pairsOf, SPELLINGS } from '../apps/server/src/compliance/spellings.fixture.ts';
-import { HELD_OUT } from '../apps/server/src/compliance/spellings-held-out.fixture.ts';
+import { indexNames, type NameIndex } from '../packages/catalogue/src/compliance/name-index.ts';
+import { STRONG_SCORE } from '../packages/catalogue/src/compliance/name-match.ts';
+import { pairsOf, SPELLINGS } from '../packages/catalogue/src/compliance/spellings.fixture.ts';
+import { HELD_OUT } from '../packages/catalogue/src/compliance/spellings-held-out.fixture.ts';
 
 /** Frequent given and family names of the US Social Security Administration and of the Census Bureau. */
 const GIVEN = (

@@ -1,6 +1,6 @@
 /** The benchmark says something only while its opponents sell: each that settles on a chain takes payments here. */
 import { test } from 'node:test';
-import { USDC } from '../apps/server/test/x402.fixture.ts';
+import { USDC } from '../apps/shop/test/x402.fixture.ts';
 import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/accounts.fixture.ts';
 import { startMiddleware } from './middleware.ts';
 import { startMppxServer } from './mppx-server.ts';

@@ -1,5 +1,5 @@
 /** Fills a ledger with past calls, as the server would have left them. */
-import type { Database } from '../apps/server/src/db/connection.ts';
+import type { Database } from '../packages/core/src/db/connection.ts';
 
 /** The customers that the past calls are spread over: few made many calls, many made few. */
 const ACCOUNTS = 10_000;

@@ -5,7 +5,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
 
 const CONNECTIONS = 10;
 const PRICE_MICROS = '250000';

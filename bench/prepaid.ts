@@ -1,7 +1,7 @@
 /** (m) the paid call against what a user would write instead: a prepaid-credits middleware of the usual kind. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { connectDatabase } from '../apps/server/src/db/connection.ts';
+import { connectDatabase } from '../packages/core/src/db/connection.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { startProgram } from './answering-process.ts';
 import { makeKeys, startFarebox } from './farebox.ts';

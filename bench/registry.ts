@@ -34,7 +34,7 @@ export async function measureRegistry(
     const startedAtMs = performance.now();
     const { first, stop } = await startProgram<{ baseUrl: string }>(
       resources,
-      join(ROOT, 'apps/server/src/main.ts'),
+      join(ROOT, 'apps/shop/src/main.ts'),
       { environment },
     );
     const startMs = performance.now() - startedAtMs;

@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { recoverTypedDataAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { type Authorization, authorizationDigest, type Hex } from '../apps/server/src/rails/evm/eip3009.ts';
+import { type Authorization, authorizationDigest, type Hex } from '../packages/core/src/rails/evm/eip3009.ts';
 import {
   recoverAddress,
   recoverInJavaScript,
   recoverNatively,
-} from '../apps/server/src/rails/evm/recover.ts';
-import { NETWORKS } from '../apps/server/src/rails/x402/networks.ts';
+} from '../packages/core/src/rails/evm/recover.ts';
+import { NETWORKS } from '../packages/core/src/rails/x402/networks.ts';
 import { transferData } from '../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { answerOrders } from './answering-process.ts';
 import type { VerificationOrder, VerificationResult, Verifier } from './verification.ts';

@@ -3,8 +3,8 @@ import type { House } from './walls.ts';
 
 const BOX = { width: 132, height: 40, gapX: 16, gapY: 64, margin: 24 };
 const MOST_IN_A_ROW = 7;
-/** The services, and what imports the ledger as a whole: the two kinds that the picture colors. */
-const SOLD = 'services/';
+/** What a service is, and what imports the ledger as a whole: the two kinds that the picture colors. */
+const SOLD = 'service/';
 const MONEY = 'ledger/';
 
 interface Room {
@@ -118,7 +118,7 @@ export function housePicture(house: House): string {
   });
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${heightTotal}" role="img" aria-labelledby="t d" font-family="system-ui, sans-serif" font-size="14">`,
-    '  <title id="t">The rooms of the server, and which knows which</title>',
+    '  <title id="t">The parts of the fare box, and which knows which</title>',
     `  <desc id="d">${rooms.map(({ room, knows }) => `${room} knows ${knows.length === 0 ? 'no other' : knows.join(', ')}.`).join(' ')}</desc>`,
     STYLE,
     `  <rect class="page" width="${width}" height="${heightTotal}" rx="12"/>`,

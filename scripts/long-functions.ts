@@ -9,7 +9,7 @@ export const LONG_LINES = 70;
 /** The long functions at the top level of files, tests excluded: path and name, with their lines. */
 export function longFunctions(root: string): Record<string, number> {
   const long: [string, number][] = [];
-  for (const path of globSync('{apps/server/src,packages/*/src,bench,scripts}/**/*.ts', { cwd: root })) {
+  for (const path of globSync('{apps/shop/src,packages/*/src,bench,scripts}/**/*.ts', { cwd: root })) {
     if (/\.(test|fixture|d)\.ts$/.test(path)) continue;
     for (const { name, lines } of functionsOf(readFileSync(join(root, path), 'utf8')))
       if (lines > LONG_LINES) long.push([`${path.replaceAll(sep, '/')} ${name}`, lines]);

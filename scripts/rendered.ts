@@ -5,23 +5,26 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DECLARED } from '../apps/server/src/app.ts';
-import { variablesOf } from '../apps/server/src/config.ts';
-import { termsOfSources } from '../apps/server/src/upstreams/declared.ts';
+import { DECLARED } from '../apps/shop/src/app.ts';
+import { termsOfSources } from '../packages/catalogue/src/upstreams/declared.ts';
+import { variablesOf } from '../packages/core/src/config.ts';
 import { housePicture } from './house-picture.ts';
-import { SERVER } from './walls.ts';
+import { CATALOGUE, CORE, type House, SHOP, YIELD } from './walls.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
 function walls(): string[] {
   const named = (path: string) => (path.startsWith('/') ? path.slice(1) : path);
+  const rowsOf = ({ root, rooms }: House) =>
+    rooms.map(({ room, knows, because }) => {
+      const known =
+        knows?.map((path) => `\`${path === '' ? root : named(path)}\``).join(', ') ?? 'everything';
+      return `| \`${root.replace(/src\/$/, '')}\` \`${room}\` | ${known === '' ? 'nothing' : known} | ${because} |`;
+    });
   return [
     '| Folder or file | May know, beside itself, npm packages and Node | Because |',
     '|---|---|---|',
-    ...SERVER.rooms.map(({ room, knows, because }) => {
-      const known = knows?.map((path) => `\`${named(path)}\``).join(', ') ?? 'everything';
-      return `| \`${room}\` | ${known === '' ? 'nothing' : known} | ${because} |`;
-    }),
+    ...[CORE, CATALOGUE, YIELD, SHOP].flatMap(rowsOf),
   ];
 }
 
@@ -71,7 +74,7 @@ const rendered = [
   withTable('docs/architecture.md', walls()),
   withTable('docs/operating.md', variables()),
   withTable('docs/sources.md', terms()),
-  { path: 'docs/images/house.svg', text: housePicture(SERVER) },
+  { path: 'docs/images/house.svg', text: housePicture(CORE) },
 ];
 const stale = rendered.filter(({ path, text }) => readFileSync(join(ROOT, path), 'utf8') !== text);
 if (process.argv.includes('--check')) {

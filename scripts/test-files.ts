@@ -5,15 +5,15 @@ import { dirname, join, relative } from 'node:path';
 /** Imports that take seconds to start, by path from the root or by the package's name. */
 const SLOW_PARTS = [
   'packages/sandbox/src/chain/anvil.ts',
-  'apps/server/test/fire/server-process.fixture.ts',
+  'apps/shop/test/fire/server-process.fixture.ts',
   'playwright-core',
 ];
 /** Tests in this folder take minutes, whatever they import. */
-const SLOW_FOLDER = 'apps/server/test/fire/';
+const SLOW_FOLDER = 'apps/shop/test/fire/';
 /** A file that imports this has a database. */
-const DATABASE_PART = 'apps/server/test/database.fixture.ts';
+const DATABASE_PART = 'apps/shop/test/database.fixture.ts';
 /** A file that imports this can be run for hours. */
-const DEEP_PART = 'apps/server/test/fire/depth.fixture.ts';
+const DEEP_PART = 'apps/shop/test/fire/depth.fixture.ts';
 
 /**
  * How many seconds the longest files take on a busy machine of two cores. They are started first, so that no long one
@@ -21,37 +21,37 @@ const DEEP_PART = 'apps/server/test/fire/depth.fixture.ts';
  */
 export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
   'contracts/contracts.test.ts': 180,
-  'apps/server/test/fire/x402-faults.test.ts': 150,
-  'apps/server/test/fire/mpp-faults.test.ts': 110,
-  'apps/server/test/fire/solana-faults.test.ts': 75,
-  'apps/server/test/fire/rails-conformance.test.ts': 70,
-  'apps/server/test/fire/mpp-promises.test.ts': 70,
-  'apps/server/test/fire/x402-property.test.ts': 60,
-  'apps/server/test/fire/model.test.ts': 55,
-  'apps/server/test/fire/x402-kill.test.ts': 50,
-  'apps/server/test/fire/silent-database.test.ts': 45,
-  'apps/server/test/fire/cards-kill.test.ts': 45,
-  'apps/server/test/x402-clients.test.ts': 40,
-  'apps/server/test/fire/takeover.test.ts': 40,
-  'apps/server/test/fire/kill.test.ts': 40,
-  'apps/server/test/fire/cards-model.test.ts': 35,
-  'apps/server/src/db/replicas.test.ts': 30,
-  'apps/server/test/purchase.test.ts': 30,
-  'apps/server/test/checkout-page.test.ts': 30,
-  'apps/server/test/auto-recharge.test.ts': 30,
-  'apps/server/test/withdrawn-charges.test.ts': 30,
-  'apps/server/test/mpp-clients.test.ts': 30,
-  'apps/server/test/x402-solana.test.ts': 30,
-  'apps/server/test/fire/database-outage.test.ts': 30,
-  'apps/server/test/admin-page.test.ts': 25,
-  'apps/server/test/browser.test.ts': 25,
-  'apps/server/test/stolen-payments.test.ts': 20,
-  'apps/server/test/services.test.ts': 20,
-  'apps/server/test/topup.test.ts': 20,
+  'apps/shop/test/fire/x402-faults.test.ts': 150,
+  'apps/shop/test/fire/mpp-faults.test.ts': 110,
+  'apps/shop/test/fire/solana-faults.test.ts': 75,
+  'apps/shop/test/fire/rails-conformance.test.ts': 70,
+  'apps/shop/test/fire/mpp-promises.test.ts': 70,
+  'apps/shop/test/fire/x402-property.test.ts': 60,
+  'apps/shop/test/fire/model.test.ts': 55,
+  'apps/shop/test/fire/x402-kill.test.ts': 50,
+  'apps/shop/test/fire/silent-database.test.ts': 45,
+  'apps/shop/test/fire/cards-kill.test.ts': 45,
+  'apps/shop/test/x402-clients.test.ts': 40,
+  'apps/shop/test/fire/takeover.test.ts': 40,
+  'apps/shop/test/fire/kill.test.ts': 40,
+  'apps/shop/test/fire/cards-model.test.ts': 35,
+  'packages/core/src/db/replicas.test.ts': 30,
+  'apps/shop/test/purchase.test.ts': 30,
+  'apps/shop/test/checkout-page.test.ts': 30,
+  'apps/shop/test/auto-recharge.test.ts': 30,
+  'apps/shop/test/withdrawn-charges.test.ts': 30,
+  'apps/shop/test/mpp-clients.test.ts': 30,
+  'apps/shop/test/x402-solana.test.ts': 30,
+  'apps/shop/test/fire/database-outage.test.ts': 30,
+  'apps/shop/test/admin-page.test.ts': 25,
+  'apps/shop/test/browser.test.ts': 25,
+  'apps/shop/test/stolen-payments.test.ts': 20,
+  'apps/shop/test/services.test.ts': 20,
+  'apps/shop/test/topup.test.ts': 20,
   'packages/sandbox/src/start.test.ts': 20,
-  'apps/server/test/mpp-conformance.test.ts': 15,
-  'apps/server/test/card-webhook.test.ts': 15,
-  'apps/server/src/discovery/live-payments.test.ts': 15,
+  'apps/shop/test/mpp-conformance.test.ts': 15,
+  'apps/shop/test/card-webhook.test.ts': 15,
+  'packages/core/src/discovery/live-payments.test.ts': 15,
 };
 
 export interface TestFile {
@@ -94,7 +94,9 @@ export function partsOf(root: string, path: string, found = new Set<string>()): 
   const text = readFileSync(absolute, 'utf8');
   for (const pattern of [FROM, DYNAMIC]) {
     for (const [, name = ''] of text.matchAll(pattern)) {
-      if (!name.startsWith('.')) found.add(name);
+      const ours = /^@farebox\/(\w+)\/(.+)$/.exec(name);
+      if (ours !== null) partsOf(root, `packages/${ours[1]}/src/${ours[2]}.ts`, found);
+      else if (!name.startsWith('.')) found.add(name);
       else partsOf(root, relative(root, join(dirname(absolute), name)).replaceAll('\\', '/'), found);
     }
   }

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeTemplate } from '../apps/server/test/database.fixture.ts';
+import { makeTemplate } from '../apps/shop/test/database.fixture.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { findTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';

@@ -7,6 +7,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { describe, test } from 'node:test';
 import { LONG_LINES, longFunctions } from './long-functions.ts';
+import { serverFiles } from './packages.ts';
 import { unlookedValues } from './unlooked-values.ts';
 import { HOUSES } from './walls.ts';
 
@@ -16,6 +17,11 @@ const files = (pattern: string) =>
   globSync(pattern, { cwd: ROOT, exclude: (path) => /node_modules/.test(path) })
     .map((path) => path.replaceAll(sep, '/'))
     .sort();
+const sources = () =>
+  serverFiles(ROOT, '**/*.ts').filter(({ path }) => !/\.(test|fixture|d)\.ts$/.test(path));
+/** The room by which the maps of tables name a file. */
+const roomOf = (path: string, inSource: string) =>
+  path.startsWith('packages/yield/') ? `yield/${inSource}` : inSource;
 const source = (pattern: string) => files(pattern).filter((path) => !/\.(test|fixture|d)\.ts$/.test(path));
 
 describe('every hand-kept list is complete and has nothing else:', () => {
@@ -41,16 +47,20 @@ describe('every hand-kept list is complete and has nothing else:', () => {
   });
 
   test('the parts of the server', () => {
-    const app = read('apps/server/src/app.ts');
-    const parts = files('apps/server/src/**/part.ts').filter((path) => path !== 'apps/server/src/part.ts');
+    const app = read('apps/shop/src/app.ts');
+    const parts = serverFiles(ROOT, '**/part.ts')
+      .map(({ path }) => path)
+      .filter((path) => path !== 'packages/core/src/part.ts');
     assert(parts.length > 10);
-    const unlisted = parts.filter((path) => !app.includes(`'${path.replace('apps/server/src', '.')}'`));
+    const unlisted = parts.filter(
+      (path) => !app.includes(`'${path.replace(/^packages\/(\w+)\/src\/(.*)\.ts$/, '@farebox/$1/$2')}'`),
+    );
     assert.deepEqual(unlisted, [], 'app.ts opens every part: one that it does not open is off for good');
     assert(app.split('\n').length <= 150, 'app.ts is a table of contents');
   });
 
   test('the files of a rail: how it reads, what it offers and, on a chain, how its money moves', () => {
-    const folders = files('apps/server/src/rails/*/rail.ts').map((path) => path.replace('rail.ts', ''));
+    const folders = files('packages/core/src/rails/*/rail.ts').map((path) => path.replace('rail.ts', ''));
     const onChains = folders.filter((folder) => files(`${folder}chains.ts`).length > 0);
     assert(folders.length >= 3 && onChains.length >= 2);
     const missing = onChains.flatMap((folder) =>
@@ -100,18 +110,18 @@ describe('a call that has a better alternative is not made:', () => {
     {
       call: /\bDate\.now\b|\bnew Date\(\)/,
       instead: 'Time comes in as nowMs. Between two moments, performance.now().',
-      allowed: /^apps\/server\/src\/(db\/clock|commands\/[\w-]+)\.ts$/,
+      allowed: /^(packages\/core\/src\/db\/clock|apps\/shop\/src\/commands\/[\w-]+)\.ts$/,
     },
     {
       call: /\bprocess\.env\b/,
       instead: 'config.ts reads the environment, and what starts a process hands it over.',
-      allowed: /^apps\/server\/src\/(main|commands\/[\w-]+)\.ts$/,
+      allowed: /^apps\/shop\/src\/(main|commands\/[\w-]+)\.ts$/,
     },
     {
       call: /\.toFixed\(|\bparseFloat\(/,
       instead: 'Money is a bigint: microsToUsd and usdToMicros.',
       // These format shares, votes and scores: numbers that nobody pays.
-      allowed: /^apps\/server\/src\/(services|quant|legacy\/endpoints\.ts|upstreams)\b/,
+      allowed: /^packages\/(catalogue\/src\/(services|quant|upstreams)|core\/src\/legacy\/endpoints\.ts)\b/,
     },
     {
       call: /\bconsole\./,
@@ -121,9 +131,9 @@ describe('a call that has a better alternative is not made:', () => {
   ];
   for (const { call, instead, allowed } of BANNED) {
     test(String(call), () => {
-      const made = source('apps/server/src/**/*.ts').filter(
-        (path) => !allowed.test(path) && call.test(codeOf(read(path))),
-      );
+      const made = sources()
+        .map(({ path }) => path)
+        .filter((path) => !allowed.test(path) && call.test(codeOf(read(path))));
       assert.deepEqual(made, [], instead);
     });
   }
@@ -280,7 +290,7 @@ describe('a table has one owner,', () => {
 
   test('and all tables are in the map', () => {
     const made = new Set(['schema_migrations']);
-    for (const path of files('apps/server/src/db/migrations/*.sql')) {
+    for (const path of files('packages/core/src/db/migrations/*.sql')) {
       for (const [, verb, name = ''] of read(path).matchAll(
         /^(create(?: unlogged)?|drop) table (?:if (?:not )?exists )?(\w+)/gim,
       ))
@@ -291,7 +301,7 @@ describe('a table has one owner,', () => {
   });
 
   test('and functions and triggers stand in files of their owners, not in migrations', () => {
-    const late = files('apps/server/src/db/migrations/*.sql').filter(
+    const late = files('packages/core/src/db/migrations/*.sql').filter(
       (path) =>
         !MADE_FUNCTIONS.test(path) && /^(create|drop)( or replace)? (function|trigger)/im.test(read(path)),
     );
@@ -304,8 +314,9 @@ describe('a table has one owner,', () => {
 
   test('and nobody else writes it', () => {
     const writes = new Set<string>();
-    for (const path of source('apps/server/src/*/**/*.ts')) {
-      const [folder = ''] = path.replace('apps/server/src/', '').split('/');
+    for (const { path, inSource } of sources()) {
+      const [folder = ''] = roomOf(path, inSource).split('/');
+      if (!inSource.includes('/')) continue;
       for (const [, table = ''] of read(path).matchAll(
         /\b(?:insert into|update|delete from|truncate)\s+(?:only\s+)?(\w+)/gi,
       )) {
@@ -318,8 +329,9 @@ describe('a table has one owner,', () => {
 
   test('and who reads it is in the map', () => {
     const reads = new Set<string>();
-    for (const path of source('apps/server/src/*/**/*.ts')) {
-      const [folder = ''] = path.replace('apps/server/src/', '').split('/');
+    for (const { path, inSource } of sources()) {
+      const [folder = ''] = roomOf(path, inSource).split('/');
+      if (!inSource.includes('/')) continue;
       for (const [, table = ''] of read(path).matchAll(
         /\b(?:from|join|using)\s+(?:only\s+|lateral\s+)?\(?(\w+)/gi,
       )) {

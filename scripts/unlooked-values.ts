@@ -18,7 +18,7 @@ import {
 import { API, type Checker, type Type, TypeFlags } from 'typescript/unstable/sync';
 
 const CONVERSIONS = new Set(['String', 'Number', 'BigInt']);
-const OURS = /^(apps\/server|packages\/(?!sandbox)[\w-]+)\/src\/.*(?<!\.(test|fixture|d))\.ts$/;
+const OURS = /^(apps\/shop|packages\/(?!sandbox)[\w-]+)\/src\/.*(?<!\.(test|fixture|d))\.ts$/;
 /** What must be found, so that a rule that finds nothing any more is not taken for code without faults. */
 const PROOF = 'scripts/unlooked-values.fixture.ts';
 /** What these turn into text is no caller's and no peer's: rows of our tables, our own configuration, a compiler's tree. */
@@ -29,7 +29,7 @@ const THROWN = /^(?:(\w+) instanceof Error \? \1\.message : )?(?:error|cause)(?:
 const OWN_PROJECT = JSON.stringify({
   extends: './tsconfig.json',
   compilerOptions: { incremental: false },
-  include: ['apps/server/src/**/*.ts', 'packages/*/src/**/*.ts'],
+  include: ['apps/shop/src/**/*.ts', 'packages/*/src/**/*.ts'],
   exclude: ['**/*.test.ts', '**/*.fixture.ts', '**/node_modules'],
   files: [PROOF],
 });

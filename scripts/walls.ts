@@ -23,9 +23,11 @@ export interface House {
 
 const PROCESS = '/packages/process/';
 
-/** Rows on the same level are in alphabetical order. A path that begins with `/` starts at the repository's root. */
-export const SERVER: House = {
-  root: 'apps/server/src/',
+const CORE_PACKAGE = '/packages/core/';
+
+/** The fare box. Rows on the same level are in alphabetical order. A path that begins with `/` starts at the repository's root. */
+export const CORE: House = {
+  root: 'packages/core/src/',
   rooms: [
     {
       room: 'a2a/',
@@ -66,8 +68,6 @@ export const SERVER: House = {
       because: 'A purchase ends in the ledger.',
     },
     { room: 'chain-rpc/', knows: [], because: 'The connection to a node does not depend on what is asked.' },
-    { room: 'code-analysis/', knows: [], because: 'Code in, findings out.' },
-    { room: 'compliance/', knows: [], because: 'Names and rules alone; it asks no source.' },
     {
       room: 'custody/',
       knows: [
@@ -84,33 +84,9 @@ export const SERVER: House = {
       because: 'Managed wallets know their owners, and nothing of money.',
     },
     {
-      room: 'data-lists/',
-      knows: ['upstreams/', 'db/', 'service/sources.ts', 'services/listed-parties.ts', 'words/', 'part.ts'],
-      because: 'Lists are fetched by their upstreams, and do not depend on who looks things up in them.',
-    },
-    {
       room: 'db/',
       knows: ['words/database-away.ts', PROCESS, 'declared.ts'],
       because: 'The database knows no domain.',
-    },
-    {
-      room: 'devices/',
-      knows: [
-        'custody/owner.ts',
-        'keys/',
-        'ledger/{group-commit,money}.ts',
-        'http/',
-        'db/',
-        'services/reported-devices.ts',
-        'threads/',
-        'words/',
-        'jobs/schedule.ts',
-        'part.ts',
-        PROCESS,
-        'declared.ts',
-      ],
-      because:
-        'Devices know their owners. A share of money is only noted here; whoever takes the price sets it aside.',
     },
     {
       room: 'discovery/',
@@ -233,21 +209,6 @@ export const SERVER: House = {
       because: 'The paid call knows services by their declaration, and rails by their interface alone.',
     },
     {
-      room: 'pictures/',
-      knows: [
-        'services/map-pictures.ts',
-        'upstreams/{budget,gibs,gibs-layers,gibs-maps,index,picture}.ts',
-        'threads/',
-        'secrets/secrets.ts',
-        'http/',
-        'words/',
-        'part.ts',
-        'declared.ts',
-      ],
-      because: 'What is drawn for an answer knows neither the answer nor who paid for it.',
-    },
-    { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
-    {
       room: 'rails/credits/',
       knows: ['paid-call/rail.ts', 'keys/', 'ledger/money.ts'],
       because: 'A key pays from its account in the ledger.',
@@ -315,25 +276,7 @@ export const SERVER: House = {
       knows: ['db/', PROCESS, 'part.ts', 'declared.ts'],
       because: 'The versions of a secret do not depend on what is made with them.',
     },
-    {
-      room: 'service/',
-      knows: ['words/'],
-      because: 'What a service is does not depend on which there are.',
-    },
-    {
-      room: 'services/',
-      knows: [
-        'service/',
-        'custody/fresh-key.ts',
-        'upstreams/',
-        'quant/',
-        'compliance/',
-        'threads/',
-        'code-analysis/',
-        'words/',
-      ],
-      because: 'A service knows nothing of money, HTTP or the database.',
-    },
+    { room: 'service/', knows: ['words/'], because: 'What a service is does not depend on which there are.' },
     {
       room: 'sold-keys/',
       knows: [
@@ -366,11 +309,6 @@ export const SERVER: House = {
       because: 'Credit is sold by the paid call, and paid by x402 alone.',
     },
     {
-      room: 'upstreams/',
-      knows: ['service/sources.ts', 'words/', 'threads/', 'declared.ts'],
-      because: 'An adapter of an outside API knows sources, failures and names of chains, and no service.',
-    },
-    {
       room: 'webhooks/',
       knows: [
         'metrics.ts',
@@ -392,69 +330,6 @@ export const SERVER: House = {
       room: 'words/',
       knows: [],
       because: 'All parts use these words, and the words depend on none of them.',
-    },
-    {
-      room: 'yield/contracts/',
-      knows: [],
-      because: 'The interfaces of the vault and the protocols do not depend on who uses them.',
-    },
-    {
-      room: 'yield/evm/',
-      knows: [
-        'words/upstream-variables.ts',
-        'chain-rpc/',
-        'db/',
-        'discovery/published.ts',
-        'http/',
-        'jobs/schedule.ts',
-        'part.ts',
-        'yield/contracts/',
-        'yield/free-reads/',
-        'yield/keeper/report.ts',
-        'yield/{figures,kept-reading}.ts',
-        'declared.ts',
-      ],
-      because: 'The vault knows its chain, and nothing of calls that are paid.',
-    },
-    {
-      room: 'yield/keeper/',
-      knows: [
-        'words/upstream-variables.ts',
-        'chain-rpc/',
-        'db/',
-        'relayer/',
-        'jobs/schedule.ts',
-        'part.ts',
-        'yield/contracts/',
-        'declared.ts',
-      ],
-      because: 'The keeper, which moves the vault’s funds, knows its chain and a sender of transactions.',
-    },
-    {
-      room: 'yield/solana/',
-      knows: [
-        'words/upstream-variables.ts',
-        'chain-rpc/',
-        'db/',
-        'http/',
-        'jobs/schedule.ts',
-        'part.ts',
-        'yield/free-reads/',
-        'yield/{figures,kept-reading}.ts',
-        'declared.ts',
-      ],
-      because: 'The portal knows its chain, and nothing of calls that are paid.',
-    },
-    {
-      room: 'yield/free-reads/',
-      knows: ['part.ts', 'declared.ts', 'http/'],
-      because: 'What free callers may take of a node does not depend on what they read.',
-    },
-    { room: 'yield/figures.ts', knows: [], because: 'An amount is written alike on every chain.' },
-    {
-      room: 'yield/kept-reading.ts',
-      knows: [],
-      because: 'What is kept, and for how long, has nothing to do with the chain that was read.',
     },
     {
       room: 'config.ts',
@@ -483,20 +358,113 @@ export const SERVER: House = {
       ],
       because: 'What a part is, and what every part gets; types alone.',
     },
+    { room: 'shop.ts', knows: ['words/'], because: 'A shop’s name does not depend on what it sells.' },
+    { room: 'metrics.ts', knows: [], because: 'How any part publishes its metrics.' },
     {
-      room: 'shop.ts',
-      knows: ['words/'],
-      because: 'A shop’s name does not depend on what it sells.',
+      room: 'house.ts',
+      knows: ['db/', 'discovery/context.ts', 'http/', 'jobs/schedule.ts', 'part.ts', 'service/', 'shop.ts'],
+      because: 'It makes a server of a list of parts.',
+    },
+  ],
+};
+
+/** The services, and what they ask. Which files of the fare box it may import, the `exports` of that package say. */
+export const CATALOGUE: House = {
+  root: 'packages/catalogue/src/',
+  rooms: [
+    { room: 'code-analysis/', knows: [], because: 'Code in, findings out.' },
+    { room: 'compliance/', knows: [], because: 'Names and rules alone; it asks no source.' },
+    {
+      room: 'data-lists/',
+      knows: ['upstreams/', 'services/listed-parties.ts', CORE_PACKAGE],
+      because: 'Lists are fetched by their upstreams, and do not depend on who looks things up in them.',
     },
     {
-      room: 'metrics.ts',
+      room: 'devices/',
+      knows: ['services/reported-devices.ts', PROCESS, CORE_PACKAGE],
+      because:
+        'Devices know their owners. A share of money is only noted here; whoever takes the price sets it aside.',
+    },
+    {
+      room: 'pictures/',
+      knows: [
+        'services/map-pictures.ts',
+        'upstreams/{budget,gibs,gibs-layers,gibs-maps,index,picture}.ts',
+        CORE_PACKAGE,
+      ],
+      because: 'What is drawn for an answer knows neither the answer nor who paid for it.',
+    },
+    { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
+    {
+      room: 'services/',
+      knows: ['upstreams/', 'quant/', 'compliance/', 'code-analysis/', CORE_PACKAGE],
+      because: 'A service knows nothing of money, HTTP or the database.',
+    },
+    {
+      room: 'upstreams/',
+      knows: [CORE_PACKAGE],
+      because: 'An adapter of an outside API knows sources, failures and names of chains, and no service.',
+    },
+  ],
+};
+
+/** The vault, its keeper and the portal. */
+export const YIELD: House = {
+  root: 'packages/yield/src/',
+  rooms: [
+    {
+      room: 'contracts/',
       knows: [],
-      because: 'How any part publishes its metrics.',
+      because: 'The interfaces of the vault and the protocols do not depend on who uses them.',
     },
-    { room: 'house.ts', knows: null, because: 'It makes a server of a list of parts.' },
-    { room: 'app.ts', knows: null, because: 'It puts the parts together.' },
-    { room: 'main.ts', knows: null, because: 'It starts and stops the process.' },
-    { room: 'commands/', knows: null, because: 'Each starts a process of its own.' },
+    {
+      room: 'evm/',
+      knows: ['contracts/', 'free-reads/', 'keeper/report.ts', '{figures,kept-reading}.ts', CORE_PACKAGE],
+      because: 'The vault knows its chain, and nothing of calls that are paid.',
+    },
+    {
+      room: 'keeper/',
+      knows: ['contracts/', CORE_PACKAGE],
+      because: 'The keeper, which moves the vault’s funds, knows its chain and a sender of transactions.',
+    },
+    {
+      room: 'solana/',
+      knows: ['free-reads/', '{figures,kept-reading}.ts', CORE_PACKAGE],
+      because: 'The portal knows its chain, and nothing of calls that are paid.',
+    },
+    {
+      room: 'free-reads/',
+      knows: [CORE_PACKAGE],
+      because: 'What free callers may take of a node does not depend on what they read.',
+    },
+    { room: 'figures.ts', knows: [], because: 'An amount is written alike on every chain.' },
+    {
+      room: 'kept-reading.ts',
+      knows: [],
+      because: 'What is kept, and for how long, has nothing to do with the chain that was read.',
+    },
+  ],
+};
+
+/** What puts the packages together. */
+export const SHOP: House = {
+  root: 'apps/shop/src/',
+  rooms: [
+    {
+      room: 'app.ts',
+      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', PROCESS],
+      because: 'It puts the parts together.',
+    },
+    {
+      room: 'main.ts',
+      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', PROCESS],
+      because: 'It starts and stops the process.',
+    },
+    {
+      room: 'commands/',
+      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', PROCESS],
+      because: 'Each starts a process of its own.',
+    },
   ],
 };
 
@@ -550,7 +518,7 @@ export const SANDBOX: House = {
 export const OTHERS: House = {
   root: '',
   rooms: [
-    { room: 'apps/web/', knows: [], because: 'A page knows the public interface alone.' },
+    { room: 'packages/core/web/', knows: [], because: 'A page knows the public interface alone.' },
     { room: 'bench/', knows: null, because: 'It measures whatever there is.' },
     { room: 'examples/', knows: [], because: 'An example knows what a reader has: the public interface.' },
     {
@@ -568,7 +536,7 @@ export const OTHERS: House = {
   ],
 };
 
-export const HOUSES: readonly House[] = [SERVER, SANDBOX, OTHERS];
+export const HOUSES: readonly House[] = [CORE, CATALOGUE, YIELD, SHOP, SANDBOX, OTHERS];
 
 /** A path of a row, as a regular expression over paths from the repository's root. */
 export function patternOf(house: House, path: string): string {

@@ -73,7 +73,7 @@ async function command(name: string, port: number, program: string, ...args: str
   return stdout;
 }
 
-const BOOKS = 'apps/server/src/commands/books.ts';
+const BOOKS = 'apps/shop/src/commands/books.ts';
 const posting = (body: unknown, headers: Record<string, string> = {}) => ({
   method: 'POST',
   headers: { 'content-type': 'application/json', ...headers },

@@ -23,7 +23,8 @@ export type ToServer =
 /** What it is told by this process and by the server. */
 export type FromServer = { ready: true; baseUrl: string } | { keys: string[] } | { noKeys: string };
 
-const SERVER = join(import.meta.dirname, '../../../apps/server/src');
+const SERVER = join(import.meta.dirname, '../../../apps/shop/src');
+const CATALOGUE = join(import.meta.dirname, '../../catalogue/src');
 const load = (file: string) => import(pathToFileURL(join(SERVER, file)).href);
 /** A database that is being brought up is waited for before it is stopped, but not for ever. */
 const COMES_UP_WITHIN_MS = 10_000;
@@ -86,7 +87,9 @@ interface BesideStart {
 
 async function loadServer(): Promise<BesideStart> {
   await load('app.ts');
-  const { loadServices }: { loadServices(): Promise<unknown> } = await load('services/registry.ts');
+  const { loadServices }: { loadServices(): Promise<unknown> } = await import(
+    pathToFileURL(join(CATALOGUE, 'services/registry.ts')).href
+  );
   await loadServices();
   return load('commands/beside-start.ts');
 }

@@ -187,16 +187,16 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const sameCall = { 'idempotency-key': 'kept' };
   const bought = await (await buy(first, key, sameCall)).text();
   assert.match(
-    await command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'),
+    await command('one', port, 'run.ts', 'apps/shop/src/commands/books.ts'),
     /The books balance\./,
   );
-  const probe = await command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
+  const probe = await command('one', port, 'run.ts', 'apps/shop/src/commands/probe.ts');
   assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
 
   // One command makes several keys, each with its own credit and reason.
   const grant = [
     'run.ts',
-    'apps/server/src/commands/grant.ts',
+    'apps/shop/src/commands/grant.ts',
     '--json',
     '--usd',
     '1',

@@ -13,7 +13,7 @@ import type { SandboxDevices } from './devices/devices.ts';
 import type { FromServer, ToServer } from './load-server.ts';
 import type { World } from './world.ts';
 
-const SERVER = join(import.meta.dirname, '../../../apps/server/src');
+const SERVER = join(import.meta.dirname, '../../../apps/shop/src');
 const SANDBOX_KEY_USD = '200';
 const SHOWN_GRANT = { usd: SANDBOX_KEY_USD, label: 'sandbox', reason: 'first start of the sandbox' };
 const DEVICES_GRANT = { usd: '1', label: 'sandbox devices', reason: 'owner of the devices of the sandbox' };

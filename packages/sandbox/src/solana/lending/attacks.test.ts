@@ -11,13 +11,13 @@ import {
   MARKET_AUTHORITY,
   USDC_MINT,
   USDC_RESERVE,
-} from '../../../../../apps/server/src/yield/solana/addresses.ts';
+} from '../../../../yield/src/solana/addresses.ts';
 import {
   DEPOSIT_ACCOUNTS,
   depositReserveLiquidity,
   REDEEM_ACCOUNTS,
   redeemReserveCollateral,
-} from '../../../../../apps/server/src/yield/solana/instructions.ts';
+} from '../../../../yield/src/solana/instructions.ts';
 import { sandboxInstruction } from './borrower.ts';
 import { lendingWorld } from './lending.fixture.ts';
 import { NOVEMBER_2025 } from './place.ts';

@@ -1,22 +1,18 @@
 /** The lending program's double on a chain without a node. The chain's clock stands still until a test moves it. */
 import type { Address, Instruction, KeyPairSigner } from '@solana/kit';
 import { generateKeyPairSigner } from '@solana/kit';
-import {
-  COLLATERAL_MINT,
-  LENDING_MARKET,
-  USDC_RESERVE,
-} from '../../../../../apps/server/src/yield/solana/addresses.ts';
+import { COLLATERAL_MINT, LENDING_MARKET, USDC_RESERVE } from '../../../../yield/src/solana/addresses.ts';
 import {
   createTokenAccount,
   type OwnAccounts,
   ownAccountsOf,
-} from '../../../../../apps/server/src/yield/solana/instructions.ts';
+} from '../../../../yield/src/solana/instructions.ts';
 import {
   decodeMarket,
   decodeReserve,
   type Market,
   type Reserve,
-} from '../../../../../apps/server/src/yield/solana/model/reserve.ts';
+} from '../../../../yield/src/solana/model/reserve.ts';
 import { SEED, signerOf } from '../../accounts.fixture.ts';
 import { type Bank, openBank } from '../bank.ts';
 import { openFaucet } from '../faucet.ts';

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Address, generateKeyPairSigner, type Instruction, type KeyPairSigner } from '@solana/kit';
+import { signTransaction as signedWire } from '../../../../../apps/shop/test/solana.fixture.ts';
 import {
   COLLATERAL_MINT,
   COLLATERAL_VAULT,
@@ -13,13 +14,13 @@ import {
   LIQUIDITY_VAULT,
   USDC_MINT,
   USDC_RESERVE,
-} from '../../../../../apps/server/src/yield/solana/addresses.ts';
+} from '../../../../yield/src/solana/addresses.ts';
 import {
   createTokenAccount,
   depositReserveLiquidity,
   ownAccountsOf,
   redeemReserveCollateral,
-} from '../../../../../apps/server/src/yield/solana/instructions.ts';
+} from '../../../../yield/src/solana/instructions.ts';
 import {
   accrue,
   cTokensFor,
@@ -27,9 +28,8 @@ import {
   toNumber,
   usdcFor,
   utilizationSf,
-} from '../../../../../apps/server/src/yield/solana/model/interest.ts';
-import { decodeReserve, type Reserve } from '../../../../../apps/server/src/yield/solana/model/reserve.ts';
-import { signTransaction as signedWire } from '../../../../../apps/server/test/solana.fixture.ts';
+} from '../../../../yield/src/solana/model/interest.ts';
+import { decodeReserve, type Reserve } from '../../../../yield/src/solana/model/reserve.ts';
 import { SEED } from '../../accounts.fixture.ts';
 import { askSolana } from '../ask.ts';
 import { openBank } from '../bank.ts';

@@ -1,4 +1,0 @@
-import { serveTasks } from '../threads/serve-tasks.ts';
-import { writeFile } from './readings-file.ts';
-
-serveTasks(writeFile);

@@ -1,4 +1,0 @@
-import { planPortfolio } from '../../../quant/optimize.ts';
-import { serveTasks } from '../../../threads/serve-tasks.ts';
-
-serveTasks(planPortfolio);

@@ -1,4 +1,0 @@
-import { serveTasks } from '../threads/serve-tasks.ts';
-import { readPools } from './llama-pools.ts';
-
-serveTasks(readPools);

@@ -1,0 +1,149 @@
+/** The table of contents of the server: what it is made of, and which part needs which. What is not listed is off. */
+import { openSources, SOURCES, TERMS, upstreamsOf } from '@farebox/catalogue/data-lists/part';
+import { DEVICES, openDevices } from '@farebox/catalogue/devices/part';
+import { openPictures, PICTURES } from '@farebox/catalogue/pictures/part';
+import { A2A, openA2a } from '@farebox/core/a2a/part';
+import { openAccount } from '@farebox/core/account/part';
+import { CARDS, openCardMoney } from '@farebox/core/cards/part';
+import type { ConfigOf } from '@farebox/core/config';
+import { CUSTODY, openCustody } from '@farebox/core/custody/part';
+import { DATABASE } from '@farebox/core/db/declared';
+import { booksOf } from '@farebox/core/declared';
+import { openPages } from '@farebox/core/discovery/pages';
+import { openDiscovery } from '@farebox/core/discovery/part';
+import { assemble, type HouseNeeds, openHouse } from '@farebox/core/house';
+import { IDENTITY, openIdentity } from '@farebox/core/identity/part';
+import { KEYS, openKeys } from '@farebox/core/keys/part';
+import { createLedger } from '@farebox/core/ledger/ledger';
+import { openLegacy } from '@farebox/core/legacy/part';
+import { MAIL, openMail } from '@farebox/core/mail/part';
+import { MCP, openMcp } from '@farebox/core/mcp/part';
+import { OPERATIONS, openOperations } from '@farebox/core/operations/part';
+import { OPERATOR, openOperator } from '@farebox/core/operator/part';
+import { createCallMetrics } from '@farebox/core/paid-call/metrics';
+import { openSales, openX402Door, PAID_CALL } from '@farebox/core/paid-call/part';
+import { createAnswerSeal } from '@farebox/core/paid-call/sealed-answer';
+import type { Part } from '@farebox/core/part';
+import { creditsRail } from '@farebox/core/rails/credits/rail';
+import { MPP, openMpp, openMppDoor } from '@farebox/core/rails/mpp/part';
+import { openReceipts, openX402, X402 } from '@farebox/core/rails/x402/part';
+import { openGas } from '@farebox/core/relayer/part';
+import { openSecretRegister, SECRETS } from '@farebox/core/secrets/part';
+import { openSoldKeys, SOLD_KEYS } from '@farebox/core/sold-keys/part';
+import { openTopup, TOPUP } from '@farebox/core/topup/part';
+import { openWebhooks, WEBHOOKS } from '@farebox/core/webhooks/part';
+import { EVM_YIELD, openEvmYield } from '@farebox/yield/evm/part';
+import { FREE_READS, openFreeReads } from '@farebox/yield/free-reads/part';
+import { openYieldKeeper, YIELD_KEEPER } from '@farebox/yield/keeper/part';
+import { openSolanaYield, SOLANA_YIELD } from '@farebox/yield/solana/part';
+
+const FOUNDATION = [DATABASE, SECRETS, SOURCES, TERMS, MAIL, WEBHOOKS, OPERATOR, OPERATIONS] as const;
+const PAYMENT = [KEYS, PAID_CALL, X402, MPP, CARDS, SOLD_KEYS, TOPUP, MCP, A2A] as const;
+const OFFERS = [CUSTODY, IDENTITY, DEVICES, PICTURES] as const;
+const YIELD = [FREE_READS, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD] as const;
+
+/** What is known of the parts before they are opened, such as what they are configured by. */
+export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS, ...YIELD] as const;
+
+export type App = ReturnType<typeof createApp>;
+
+/** Puts the server together. It does not listen yet, and its jobs do not run yet. */
+export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<typeof DECLARED> }) {
+  const { nowMs, pools, services } = given;
+  const { host, production, publicUrl } = config.house;
+  const house = openHouse(config.house, given);
+  const secrets = config.secrets.secrets.reveal().versions;
+  const ledger = createLedger(pools, nowMs);
+  const seal = createAnswerSeal(secrets);
+  const metrics = createCallMetrics();
+  // What other parts need.
+  const register = openSecretRegister(house, config.secrets, seal);
+  const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
+  const { keys, trials } = keyed;
+  const mail = openMail(house, config.mail);
+  const cardMoney = openCardMoney(house, config.cards, { ledger, keys, secrets, mailer: mail.mailer });
+  const { cards, debts, walks, collectAfter } = cardMoney;
+  const upstreams = upstreamsOf(config.sources, config.terms.settings.accepted);
+  const sources = openSources(house, { upstreams, acceptSandbox: !production });
+  const fuelled = openGas(house);
+  const { gas } = fuelled;
+  const webhooks = openWebhooks(house, config.webhooks, { keys, mailer: mail.mailer, secrets, seal });
+  const freeReads = openFreeReads(house, config.freeReads);
+  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });
+
+  // The ways to pay, and what is sold.
+  const byX402 = openX402(house, config.x402, { upstreams, secrets, gas, settlement: metrics.settlement });
+  const { x402, walletsPay } = byX402;
+  const byMpp = openMpp(house, config.mpp, { x402, gas, services, settlement: metrics.settlement });
+  const credits = creditsRail(house, { keys, debts, walletsPay, chargesCards: cards !== null });
+  // Who sends a payment beside a key means the payment: clients keep sending a key that ran dry.
+  const rails = [x402.rail, ...byMpp.elsewhere, credits];
+  const sales = openSales(house, config.paidCall.settings, {
+    ledger,
+    seal,
+    services,
+    metrics,
+    sources: sources.upstreams,
+    receiptsAt: byX402.receiptsAt,
+    railsOnChains: [x402.rail, ...byMpp.rails],
+    capable: () => parts,
+    keyUsed: webhooks.keyUsed,
+  });
+  const atX402 = openX402Door(house, { services, rails, sales });
+
+  const pages = openPages(house);
+  const parts: Part[] = [
+    // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
+    sales,
+    register,
+    openOperations(house, config.operations, { parts: () => parts, publicUrl }),
+    mail,
+    keyed,
+    openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
+    cardMoney,
+    webhooks,
+    sources,
+    openCustody(house, config.custody, { keys }),
+    openDevices(house, config.devices, { keys, host, shares: sales.shares, acceptSimulated: !production }),
+    openPictures(house, config.pictures, { secrets, upstreams: sources.upstreams }),
+    fuelled,
+    openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
+    vault,
+    openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, vault: vault.address }),
+    openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
+    byX402,
+    byMpp,
+    openDiscovery(house, config.paidCall.settings, secrets, {
+      pages,
+      sales,
+      parts: () => parts,
+      cardCheckout: cards !== null,
+      x402: byX402.offer,
+      mpp: byMpp.offer,
+    }),
+    atX402,
+    openMppDoor(house, { mpp: byMpp.mpp, sold: byMpp.sold, sales, x402: x402.rail, credits }),
+    openMcp(house, config.mcp, { services, sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),
+    openA2a(house, config.a2a, { services, sales, keys, x402: x402.rail, credits }),
+    openLegacy(house, { services, sales, credits, checkout: cards?.checkout ?? null, walletsPay }),
+    openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, collectAfter }),
+    openSoldKeys(house, { ...config.paidCall.settings, ...config.soldKeys.settings }, { ledger, keys, seal }),
+    openReceipts(house, { settlements: sales.settlements, x402, walletsPay }),
+    openOperator(house, config.operator, {
+      ledger,
+      keys,
+      cardMoney,
+      payments: sales.payments,
+      books: booksOf(DECLARED),
+      trialBudgetMicrosPerDay: config.keys.settings.trialBudgetMicrosPerDay,
+      sources: sources.forOperator,
+      gas: gas.standings,
+      parts: () => parts,
+      pages,
+    }),
+  ];
+  const { calls, reconciler, settlementFinisher } = sales;
+  const ofMoney = { keys, ledger, trials, cards, debts, walks, dataLists: sources.dataLists };
+  const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall };
+  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls };
+}

@@ -1,0 +1,89 @@
+/**
+ * Lists that others publish: fetched by a job, kept in the database with their date and hash, handed to services within
+ * their bound of age. Any number of replicas fetch a list once.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Database } from '@farebox/core/db/connection';
+import type { ListName, Lists } from '../services/listed-parties.ts';
+import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
+import { LIST_NAMES, LISTS } from './definitions.ts';
+import { ListFetching, type ListReport } from './list-fetching.ts';
+import { type ListRow, tooOld } from './list-row.ts';
+import { ListsInUse } from './lists-in-use.ts';
+
+/** Where a list stands, for the operator. */
+export interface ListState {
+  name: ListName;
+  title: string;
+  /** `unusable`: never fetched, or older than its bound. */
+  state: 'usable' | 'unusable';
+  publishedAt: string | null;
+  confirmedAt: string | null;
+  sha256: string | null;
+  parties: number | null;
+  failures: number;
+  failure: string | null;
+}
+
+export interface DataLists {
+  lists: Lists;
+  /** Fetches what is due, one list after the other, and says how many were fetched or confirmed. */
+  fetchDue(stopping?: AbortSignal): Promise<number>;
+  states(): Promise<ListState[]>;
+}
+
+/** Opens the lists whose upstream is configured. */
+export function createDataLists(
+  sql: Database,
+  parts: {
+    upstreams: Upstreams;
+    isConfigured(upstream: UpstreamName): boolean;
+    nowMs(): number;
+    report(report: ListReport): void;
+  },
+): DataLists {
+  const { nowMs } = parts;
+  const configured = LIST_NAMES.filter((name) => parts.isConfigured(LISTS[name].upstream));
+  const lists = new ListsInUse(sql, { configured, nowMs });
+  const fetching = new ListFetching(sql, { ...parts, configured });
+
+  return {
+    lists,
+
+    async fetchDue(stopping) {
+      let fetched = 0;
+      await fetching.prepare();
+      for (let taken = 0; taken < configured.length && stopping?.aborted !== true; taken++) {
+        const lease = randomUUID();
+        const row = await fetching.claim(lease);
+        if (row === undefined) break;
+        const isGood = await fetching.fetch(row, lease, stopping).finally(() => lists.forget(row.name));
+        if (isGood) fetched += 1;
+      }
+      return fetched;
+    },
+
+    async states() {
+      const rows = await sql<ListRow[]>`
+        select name, published_at, confirmed_at, sha256, parties, failures, failure from data_lists`;
+      return configured.map((name) => {
+        const row = rows.find((each) => each.name === name);
+        return stateOf(name, row, nowMs());
+      });
+    },
+  };
+}
+
+function stateOf(name: ListName, row: ListRow | undefined, nowMs: number): ListState {
+  return {
+    name,
+    title: LISTS[name].title,
+    state: tooOld(name, row, nowMs) === null ? 'usable' : 'unusable',
+    publishedAt: row?.published_at?.toISOString() ?? null,
+    confirmedAt: row?.confirmed_at?.toISOString() ?? null,
+    sha256: row?.sha256?.toString('hex') ?? null,
+    parties: row?.parties ?? null,
+    failures: row?.failures ?? 0,
+    failure: row?.failure ?? null,
+  };
+}

@@ -1,0 +1,147 @@
+/** Fetches lists that are due. Any number of replicas fetch a list once: whoever takes it up has a lease. */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Database } from '@farebox/core/db/connection';
+import { UpstreamUnavailable } from '@farebox/core/words/failure';
+import type { ListName } from '../services/listed-parties.ts';
+import type { Upstreams } from '../upstreams/index.ts';
+import { InvalidList } from '../upstreams/published-list.ts';
+import { LISTS } from './definitions.ts';
+import type { ListRow } from './list-row.ts';
+
+/** A good list is asked for again after this; one that could not be fetched sooner. */
+const EVERY_MS = 6 * 3_600_000;
+const RETRIES_MS = [1, 3, 10, 30, 60].map((minutes) => minutes * 60_000);
+/** Longer than fetching and reading the longest list can take. */
+const LEASE_MS = 10 * 60_000;
+/** A list that has lost more than a fifth of its entries at once is taken for one that was cut off. */
+const LEAST_SHARE_KEPT = 0.8;
+const MOST_FAILURE_CHARACTERS = 300;
+
+/** What became of one fetch. */
+export interface ListReport {
+  list: ListName;
+  outcome: 'replaced' | 'confirmed' | 'refused' | 'failed';
+  reason?: string;
+}
+
+interface FetchingParts {
+  upstreams: Upstreams;
+  configured: readonly ListName[];
+  nowMs(): number;
+  report(report: ListReport): void;
+}
+
+/** A file as its upstream gives it. */
+type Fetched = Awaited<ReturnType<(typeof LISTS)[ListName]['fetch']>>;
+
+export class ListFetching {
+  readonly #sql: Database;
+  readonly #parts: FetchingParts;
+
+  constructor(sql: Database, parts: FetchingParts) {
+    this.#sql = sql;
+    this.#parts = parts;
+  }
+
+  /** Makes a row for each list that has none: it is due at once. */
+  async prepare(): Promise<void> {
+    for (const name of this.#parts.configured)
+      await this.#sql`
+        insert into data_lists (name, next_at) values (${name}, ${this.#at()}) on conflict (name) do nothing`;
+  }
+
+  /** Takes up a list that is due. It is this lease's until that ends. */
+  async claim(lease: string): Promise<ListRow | undefined> {
+    const [row] = await this.#sql<ListRow[]>`
+      update data_lists set lease = ${lease}, next_at = ${this.#at(LEASE_MS)}
+      where name = (
+        select name from data_lists
+        where next_at <= ${this.#at()} and name = any(${this.#parts.configured as string[]})
+        order by next_at limit 1 for update skip locked
+      )
+      returning name, published_at, confirmed_at, sha256, parties, failures, failure`;
+    return row;
+  }
+
+  /** Fetches a list that was taken up. @returns whether it was fetched or confirmed. @throws a fault of ours */
+  async fetch(row: ListRow, lease: string, stopping: AbortSignal | undefined): Promise<boolean> {
+    try {
+      const fetched = await LISTS[row.name].fetch(this.#parts.upstreams, stopping);
+      if (row.sha256 !== null && row.sha256.toString('hex') === fetched.value.sha256)
+        return await this.#confirm(row.name, lease);
+      return await this.#replace(row, lease, fetched);
+    } catch (error) {
+      if (error instanceof InvalidList) return await this.#fail(row, lease, 'refused', error.message);
+      if (error instanceof UpstreamUnavailable || stopping?.aborted === true) {
+        const why = error instanceof Error ? error.message : 'stopped';
+        return await this.#fail(row, lease, 'failed', why);
+      }
+      await this.#fail(row, lease, 'failed', 'a fault of this server');
+      throw error;
+    }
+  }
+
+  /** The publisher still has the version that is kept. */
+  async #confirm(name: ListName, lease: string): Promise<true> {
+    await this.#sql`
+      update data_lists set lease = null, next_at = ${this.#at(EVERY_MS)}, failures = 0, failure = null,
+             confirmed_at = ${this.#at()}
+      where name = ${name} and lease = ${lease}`;
+    this.#parts.report({ list: name, outcome: 'confirmed' });
+    return true;
+  }
+
+  /** Puts a new version in the place of the one in use, unless there is a doubt about it. */
+  async #replace(row: ListRow, lease: string, { value: file, source }: Fetched): Promise<boolean> {
+    const { name } = row;
+    const { publishedAt, parties } = await LISTS[name].read(file);
+    const doubt = doubtOf(row, publishedAt, parties.length, this.#parts.nowMs());
+    if (doubt !== null) return this.#fail(row, lease, 'refused', doubt);
+    const content = await promisify(gzip)(JSON.stringify(parties));
+    const { url, sandbox, licence } = source;
+    const from = this.#sql.json({ url, sandbox, ...(licence === undefined ? {} : { licence }) });
+    await this.#sql`
+      update data_lists set lease = null, next_at = ${this.#at(EVERY_MS)}, failures = 0, failure = null,
+             published_at = ${publishedAt}, confirmed_at = ${this.#at()},
+             sha256 = ${Buffer.from(file.sha256, 'hex')}, parties = ${parties.length}, content = ${content},
+             source = ${from}
+      where name = ${name} and lease = ${lease}`;
+    this.#parts.report({ list: name, outcome: 'replaced' });
+    return true;
+  }
+
+  async #fail(
+    { name, failures }: ListRow,
+    lease: string,
+    outcome: 'failed' | 'refused',
+    why: string,
+  ): Promise<false> {
+    const reason = why.slice(0, MOST_FAILURE_CHARACTERS);
+    const pauseMs = RETRIES_MS[Math.min(failures, RETRIES_MS.length - 1)];
+    await this.#sql`
+      update data_lists
+      set lease = null, next_at = ${this.#at(pauseMs)}, failures = failures + 1, failure = ${reason}
+      where name = ${name} and lease = ${lease}`;
+    this.#parts.report({ list: name, outcome, reason });
+    return false;
+  }
+
+  #at(inMs = 0): string {
+    return new Date(this.#parts.nowMs() + inMs).toISOString();
+  }
+}
+
+/** Why a new list must not take the place of the one in use; null when it may. */
+function doubtOf(row: ListRow, publishedAt: string, parties: number, nowMs: number): string | null {
+  if (parties === 0) return 'it is empty';
+  // A day is a matter of the time zone; more is a clock that is wrong, or a date that was read wrongly.
+  if (Date.parse(publishedAt) > nowMs + 2 * 86_400_000) return `it says it was published at ${publishedAt}`;
+  if (row.published_at !== null && Date.parse(publishedAt) < row.published_at.getTime()) {
+    return `it was published at ${publishedAt}, before the one in use`;
+  }
+  if (row.parties !== null && parties < row.parties * LEAST_SHARE_KEPT) {
+    return `it has ${parties} entries, the one in use ${row.parties}`;
+  }
+  return null;
+}

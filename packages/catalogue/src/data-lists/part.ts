@@ -1,0 +1,79 @@
+import type { House, Part } from '@farebox/core/part';
+import type { SourceHealth } from '@farebox/core/service/sources';
+import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
+import type { UpstreamConfig } from '../upstreams/http.ts';
+import {
+  type ConnectedUpstreams,
+  connectUpstreams,
+  UPSTREAM_NAMES,
+  type UpstreamName,
+} from '../upstreams/index.ts';
+import { createDataLists, type DataLists } from './data-lists.ts';
+import { createSourceMetrics } from './metrics.ts';
+
+export { SOURCES, TERMS, upstreamsOf };
+
+/** What of the sources stands on the operator's page. */
+interface ShownToOperator {
+  upstreamHealth(): SourceHealth[];
+  dataLists: DataLists['states'];
+  sourceTerms(): readonly object[];
+}
+
+/** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
+export function openSources(
+  { pools, version, shop, logger, nowMs }: House,
+  settings: {
+    upstreams: Readonly<Record<UpstreamName, UpstreamConfig>>;
+    /** False in production: a reply of a sandbox part is then a failure. */
+    acceptSandbox: boolean;
+  },
+): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; forOperator: ShownToOperator } {
+  const { contactEmail } = shop;
+  const upstreams = connectUpstreams(settings.upstreams, {
+    userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
+    acceptSandbox: settings.acceptSandbox,
+    nowMs,
+    onRequest: (...request) => metrics.upstreamRequest(...request),
+  });
+  const dataLists = createDataLists(pools.sql, {
+    upstreams: upstreams.apis,
+    isConfigured: (name) => upstreams.health(name).state !== 'not_configured',
+    nowMs,
+    report({ list, outcome, reason }) {
+      if (reason === undefined) logger.info({ list, outcome }, 'data list');
+      else logger.warn({ list, outcome, reason }, 'data list');
+    },
+  });
+  const { lists } = dataLists;
+  const terms = termsOfSources((name) => settings.upstreams[name].isTermsOpen === true);
+  const open = terms.filter(({ isAgreedTo }) => isAgreedTo === false).map(({ name }) => name);
+  if (open.length > 0)
+    logger.info(
+      { sources: open },
+      'not used until SOURCE_TERMS_ACCEPTED names them: docs/sources.md says why',
+    );
+  const health = () => UPSTREAM_NAMES.map(upstreams.health);
+  const metrics = createSourceMetrics({ health, lists: dataLists.states, nowMs });
+  return {
+    name: 'sources',
+    upstreams,
+    dataLists,
+    forOperator: { upstreamHealth: health, dataLists: dataLists.states, sourceTerms: () => terms },
+    capability: {
+      name: 'lists',
+      configured: lists.configured.includes('ofac-sdn'),
+      setBy: 'UPSTREAM_OFAC_BASE_URL',
+      forPayer: () => lists,
+    },
+    jobs: [
+      {
+        name: 'fetch-data-lists',
+        intervalMs: 30_000,
+        run: async (stopping) => void (await dataLists.fetchDue(stopping)),
+      },
+    ],
+    metrics: metrics.registry,
+    close: upstreams.close,
+  };
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { ServiceFailure } from '../../../../core/src/words/failure.ts';
+import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
+import { reply, runContext } from '../run-context.fixture.ts';
+import inference from './ai-inference.ts';
+
+const said: ChatAnswer = {
+  model: 'small-2026',
+  content: 'Hello.',
+  finishReason: 'stop',
+  usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
+};
+
+function backend(value: Partial<ChatAnswer> = {}, sandbox = false) {
+  const asked: ChatRequest[] = [];
+  const signals: AbortSignal[] = [];
+  const context = runContext({
+    ai: {
+      configured: ['small', 'large'],
+      offered: async () => ['small', 'large'],
+      standsFor: (name) => (name === 'gpt-4o' ? 'large' : null),
+      tell: async () => assert.fail('nobody asked for pieces'),
+      complete: async (request, signal) => {
+        asked.push(request);
+        signals.push(signal);
+        const made = reply('ai', { ...said, ...value });
+        return { ...made, source: { ...made.source, sandbox } };
+      },
+    },
+  });
+  return { asked, signals, context };
+}
+
+const failsWith = (status: number, code: string, field: string) => (error: unknown) => {
+  assert.ok(error instanceof ServiceFailure, String(error));
+  assert.deepEqual([error.status, error.code, error.field], [status, code, field]);
+  return true;
+};
+
+it('answers with the model that wrote it, and hands the deadline on', async () => {
+  const { asked, signals, context } = backend();
+  const { fields } = await inference.run(inference.input.parse({ prompt: ' Hi ' }), context);
+  assert.deepEqual(inference.output.parse(fields), {
+    content: 'Hello.',
+    model: 'small-2026',
+    requestedModel: null,
+    usage: said.usage,
+    finishReason: 'stop',
+    serviceVersion: '0',
+  });
+  assert.deepEqual(asked, [
+    { model: 'small', system: undefined, prompt: 'Hi', maxTokens: 1024, temperature: 0.7 },
+  ]);
+  assert.equal(signals[0], context.signal);
+});
+
+it('says so when a sandbox answered', async () => {
+  const { context } = backend({}, true);
+  const { fields } = await inference.run(inference.input.parse({ prompt: 'Hi' }), context);
+  assert.equal(fields.simulated, true);
+});
+
+it('answers for a model that is not on offer with the mapped one, else with the default, and says so', async () => {
+  for (const [wanted, answers] of [
+    ['large', 'large'],
+    ['gpt-4o', 'large'],
+    ['somebody-elses', 'small'],
+  ]) {
+    const { asked, context } = backend();
+    const { fields, notes } = await inference.run(
+      inference.input.parse({ prompt: 'Hi', model: wanted }),
+      context,
+    );
+    assert.equal(asked[0]?.model, answers);
+    assert.equal(fields.requestedModel, wanted);
+    assert.equal(
+      notes.some((note) => note.includes(`${answers} answered`)),
+      wanted !== answers,
+      wanted,
+    );
+  }
+});
+
+it('refuses a caller that accepts no other model, without asking the backend', async () => {
+  const { asked, context } = backend();
+  const strictModel = true;
+  await inference.run(inference.input.parse({ prompt: 'Hi', model: 'large', strictModel }), context);
+  assert.equal(asked[0]?.model, 'large');
+  await assert.rejects(
+    inference.run(inference.input.parse({ prompt: 'Hi', model: 'gpt-4o', strictModel }), context),
+    (error: unknown) => {
+      assert.ok(error instanceof ServiceFailure);
+      assert.match(error.message, /small, large/);
+      return failsWith(400, 'UNSUPPORTED_MODEL', 'model')(error);
+    },
+  );
+  assert.equal(asked.length, 1);
+});
+
+it('has no answer when the model said nothing or was filtered', async () => {
+  const input = inference.input.parse({ prompt: 'Hi' });
+  for (const [answer, code, field] of [
+    [{ content: '' }, 'EMPTY_ANSWER', 'prompt'],
+    [{ content: '', finishReason: 'length' }, 'EMPTY_ANSWER', 'maxTokens'],
+    [{ content: 'I', finishReason: 'content_filter' }, 'CONTENT_FILTERED', 'prompt'],
+  ] as const) {
+    await assert.rejects(inference.run(input, backend(answer).context), failsWith(422, code, field));
+  }
+});
+
+it('says when an answer was cut off', async () => {
+  const { notes } = await inference.run(
+    inference.input.parse({ prompt: 'Hi', maxTokens: '5' }),
+    backend({ finishReason: 'length', usage: null }).context,
+  );
+  assert.equal(notes.length, 2);
+});
+
+it('bounds what it takes, in bytes', () => {
+  const fits = (body: Record<string, unknown>) =>
+    inference.input.safeParse({ prompt: 'Hi', ...body }).success;
+  assert.equal(fits({ prompt: 'a'.repeat(16_384) }), true);
+  assert.equal(fits({ prompt: 'é'.repeat(8_193) }), false);
+  for (const wrong of [
+    { prompt: ' ' },
+    { maxTokens: 0 },
+    { maxTokens: 4_097 },
+    { maxTokens: 1.5 },
+    { temperature: 2.1 },
+  ]) {
+    assert.equal(fits(wrong), false, JSON.stringify(wrong));
+  }
+});

@@ -1,0 +1,26 @@
+/** How the services of this catalogue are declared: by its own sources, and what its parts can do beside those of any fare box. */
+import {
+  type RunContext as AnyRunContext,
+  definersFor,
+  type HouseCapabilities,
+} from '@farebox/core/service/define';
+import type { UpstreamDefinition } from '../upstreams/define.ts';
+import { UPSTREAMS, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
+import type { Lists } from './listed-parties.ts';
+import type { MapPictures } from './map-pictures.ts';
+import type { ReportingDevices } from './reported-devices.ts';
+
+/** What services may use beside sources, if the operator has configured it. */
+export interface Capabilities extends HouseCapabilities {
+  lists: Lists;
+  devices: ReportingDevices;
+  pictures: MapPictures;
+}
+
+/** What a service's `run` gets that asks these sources. */
+export type RunContext<Needed extends UpstreamName> = AnyRunContext<Pick<Upstreams, Needed>, Capabilities>;
+
+/** Make the declaration the default export of `services/<tag>/<path>.ts`. */
+export const { defineService } = definersFor<Upstreams, Capabilities>({
+  costsMoney: (name) => (UPSTREAMS[name] as UpstreamDefinition<unknown>).costsMoney === true,
+});

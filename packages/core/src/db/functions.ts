@@ -1,0 +1,166 @@
+/**
+ * The functions of the database. The current text of each is one file, in a folder `functions` beside the code that calls
+ * it, and the start brings it into the database after the migrations.
+ *
+ * `name.sql` is a function that statements call. In the database its name ends in the checksum of its text, so that replicas
+ * of two versions can run on one database: each calls the text that it was written for, and never sees the other's. A text
+ * names other functions as if they had no version; what it calls is part of its checksum.
+ *
+ * `name.v2.sql` is the function of a trigger, with the trigger. Every writer runs it, whatever its version, so it has one
+ * text at a time, and the highest number stays: a replica of an older version that starts late leaves it alone. Like a
+ * migration it must suit the version before it.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { StartError } from '@farebox/process/start-error';
+import { arrayLiteral } from './array-literal.ts';
+import type { Database, Transaction } from './connection.ts';
+import type { Piece } from './piece.ts';
+import { inTurn } from './turns.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const FILE = /(?:^|[/\\])functions[/\\][a-z_]+(?:\.v[1-9]\d*)?\.sql$/;
+const CHECKSUM_DIGITS = 12;
+/** For so long a function stays that no process calls any more: an upgrade may be taken back for as long. */
+const KEPT_FOR = '30 days';
+
+/** One text of a function that statements call. */
+export interface SqlFunction {
+  /** Its name in the database. */
+  name: string;
+  /** The statement that makes it, or makes it this again. */
+  text: string;
+}
+
+/** One text of a trigger's function, with its triggers. */
+export interface SqlTrigger {
+  name: string;
+  /** Which text of it this is: 1, 2, … */
+  number: number;
+  text: string;
+}
+
+export interface SqlTexts {
+  /** By the names that they have in files. */
+  functions: ReadonlyMap<string, SqlFunction>;
+  triggers: readonly SqlTrigger[];
+}
+
+/**
+ * Names each function for its text and for those of the functions that it calls.
+ *
+ * @param files texts by the names of their files
+ * @throws Error when two files have one name, and when functions call each other in a circle
+ */
+export function sqlTextsOf(files: readonly (readonly [file: string, text: string])[]): SqlTexts {
+  const texts = new Map<string, string>();
+  const triggers: SqlTrigger[] = [];
+  const names = new Set<string>();
+  for (const [file, text] of files) {
+    const [name = '', number] = file.replace(/\.sql$/, '').split('.v');
+    if (names.has(name)) throw new Error(`two files are the function ${name}`);
+    names.add(name);
+    if (number === undefined) texts.set(name, text);
+    else triggers.push({ name, number: Number(number), text });
+  }
+  const functions = new Map<string, SqlFunction>();
+  const calling = (name: string) => new RegExp(`\\b${name}(?=\\s*\\()`, 'g');
+
+  function named(name: string, way: readonly string[]): SqlFunction {
+    const known = functions.get(name);
+    if (known !== undefined) return known;
+    if (way.includes(name)) throw new Error(`functions call each other: ${[...way, name].join(', ')}`);
+    let text = texts.get(name) ?? '';
+    for (const other of texts.keys()) {
+      if (other === name || !calling(other).test(text)) continue;
+      text = text.replace(calling(other), named(other, [...way, name]).name);
+    }
+    const checksum = createHash('sha256').update(text).digest('hex').slice(0, CHECKSUM_DIGITS);
+    const version = `${name}_${checksum}`;
+    const made = { name: version, text: text.replace(calling(name), version) };
+    functions.set(name, made);
+    return made;
+  }
+  for (const name of [...texts.keys()].sort()) named(name, []);
+  return { functions, triggers: triggers.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+}
+
+/** The texts of this version. */
+export const SQL_TEXTS = sqlTextsOf(
+  readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
+    .filter((path) => FILE.test(path))
+    .map((path) => [basename(path), readFileSync(join(ROOT, path), 'utf8')] as const),
+);
+
+/** The name in the database of the text that this version calls. @param name as its file is called */
+export function sqlFunction(name: string): string {
+  const known = SQL_TEXTS.functions.get(name);
+  if (known === undefined) throw new Error(`there is no file functions/${name}.sql`);
+  return known.name;
+}
+
+/** The same, to stand in a piece of a statement. */
+export function sqlFunctionPiece(name: string): Piece {
+  return { strings: [sqlFunction(name)], values: [] };
+}
+
+/**
+ * Creates the functions of this version in a migrated database, notes that this version calls them, and drops functions that
+ * no version has called for thirty days. A function that is up to date is left alone. Several processes may do this at once,
+ * and again at any time.
+ *
+ * @throws StartError when the database's user may not do it, or may not call what another user made
+ */
+export async function bringSqlTexts(sql: Database, texts: SqlTexts = SQL_TEXTS): Promise<void> {
+  // Each trigger in a commit of its own: it takes a lock on its table.
+  for (const trigger of texts.triggers)
+    await inTurn(sql, (transaction) => bringTrigger(transaction, trigger));
+  await inTurn(sql, async (transaction) => {
+    await bringFunctions(transaction, [...texts.functions.values()]);
+    await dropUnwanted(transaction);
+  });
+}
+
+async function bringTrigger(transaction: Transaction, { name, number, text }: SqlTrigger): Promise<void> {
+  const [known] = await transaction<{ text_number: number }[]>`
+    select text_number from sql_triggers where name = ${name}`;
+  if (known !== undefined && known.text_number >= number) return;
+  await transaction.unsafe(text);
+  await transaction`
+    insert into sql_triggers (name, text_number) values (${name}, ${number})
+    on conflict (name) do update set text_number = excluded.text_number`;
+}
+
+async function bringFunctions(transaction: Transaction, functions: readonly SqlFunction[]): Promise<void> {
+  const names = functions.map(({ name }) => name);
+  const rows = await transaction<{ name: string; body: string; callable: boolean }[]>`
+    select proname as name, prosrc as body, has_function_privilege(oid, 'execute') as callable from pg_proc
+    where pronamespace = current_schema()::regnamespace and proname in ${transaction(names)}`;
+  const standing = new Map(rows.map((row) => [row.name, row]));
+  for (const { name, text } of functions) {
+    const known = standing.get(name);
+    // Somebody may have put another text in its place by hand.
+    if (known === undefined || !text.includes(`$$${known.body}$$`)) await transaction.unsafe(text);
+    else if (!known.callable)
+      throw new StartError(`the database's user may not call the function ${name}: grant execute on it.`);
+  }
+  await transaction`
+    insert into sql_functions (name, wanted_at) select name, now() from unnest(${arrayLiteral(names)}::text::text[]) as u (name)
+    on conflict (name) do update set wanted_at = now()`;
+}
+
+/** A replica that lives and started before a function was last asked for may be of a version that says nothing about it. */
+async function dropUnwanted(transaction: Transaction): Promise<void> {
+  const unwanted = await transaction<{ name: string; signature: string | null }[]>`
+    select f.name, p.oid::regprocedure::text as signature from sql_functions f
+    left join pg_proc p on p.proname = f.name and p.pronamespace = current_schema()::regnamespace
+    where f.wanted_at < now() - ${KEPT_FOR}::interval
+      -- What another user made is that one's to drop.
+      and (p.oid is null or pg_has_role(p.proowner, 'usage'))
+      and not exists (select 1 from replicas r where r.ended_at is null and r.started_at <= f.wanted_at)`;
+  for (const { name, signature } of unwanted) {
+    if (signature !== null) await transaction.unsafe(`drop function if exists ${signature}`);
+    await transaction`delete from sql_functions where name = ${name}`;
+  }
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { StartError } from '@farebox/process/start-error';
+import type { Database, Transaction } from './connection.ts';
+import { bringSqlTexts } from './functions.ts';
+import { inTurn } from './turns.ts';
+
+const FOLDER = join(import.meta.dirname, 'migrations');
+
+/**
+ * Brings the schema up to date: runs every `migrations/*.sql` that has not run, in order of name, each in a transaction, and
+ * then brings the current text of every function. Replicas that start together take turns.
+ *
+ * @returns the names of the migrations that ran now
+ * @throws StartError when a file that has run was changed since (an applied migration is history: write a new one), or when
+ *   the database's user may not make the changes
+ */
+export async function migrate(sql: Database): Promise<string[]> {
+  const ran: string[] = [];
+  const applied = await inTurn(sql, appliedIn);
+  for (const name of readdirSync(FOLDER).sort()) {
+    const text = readFileSync(join(FOLDER, name), 'utf8');
+    const checksum = createHash('sha256').update(text).digest('hex');
+    // What has run stays so: there is no need to wait for a turn to see that again.
+    if (applied.get(name) === checksum) continue;
+    if (await inTurn(sql, (transaction) => run(transaction, { name, text, checksum }))) ran.push(name);
+  }
+  await bringSqlTexts(sql);
+  return ran;
+}
+
+/** The checksums of what has run, by name. */
+async function appliedIn(transaction: Transaction): Promise<ReadonlyMap<string, string>> {
+  await transaction`
+    create table if not exists schema_migrations (
+      name text primary key, checksum text not null, applied_at timestamptz not null default now()
+    )`;
+  const rows = await transaction<{ name: string; checksum: string }[]>`
+    select name, checksum from schema_migrations`;
+  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+}
+
+/** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
+async function run(
+  transaction: Transaction,
+  { name, text, checksum }: { name: string; text: string; checksum: string },
+): Promise<boolean> {
+  // Another process may have run it while this one waited for its turn.
+  const [known] = await transaction<{ checksum: string }[]>`
+    select checksum from schema_migrations where name = ${name}`;
+  if (known?.checksum === checksum) return false;
+  if (known !== undefined)
+    throw new StartError(
+      `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
+    );
+  await transaction.unsafe(text);
+  await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
+  return true;
+}

@@ -1,0 +1,123 @@
+/**
+ * What the server is put together from. `House` is what every part gets: small, made once, and without the ledger and
+ * the keys, which are handed only to parts that move money. A part is what a folder's `part.ts` opens; `app.ts` lists
+ * them, and what is not listed is off.
+ */
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { Registry } from 'prom-client';
+import type { Pools } from './db/connection.ts';
+import type { StartPatience } from './db/start-patience.ts';
+import type { Described } from './http/operation.ts';
+import type { AddressReader } from './http/proxy-check.ts';
+import type { RateLimit, ReturningLimit } from './http/rate-limit.ts';
+import type { LostPage } from './http/server.ts';
+import type { Job } from './jobs/schedule.ts';
+import type { PayerProof } from './paid-call/rail.ts';
+import type { Shop } from './shop.ts';
+
+export interface House {
+  pools: Pools;
+  /** The public address, without a trailing slash. */
+  baseUrl: string;
+  version: string;
+  /** Whether the money is that of a sandbox. It is told to whoever is about to pay, and decides nothing else. */
+  sandbox: boolean;
+  shop: Shop;
+  /** The call of a service that somebody with a new key is shown. */
+  firstCall: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
+  /** Paths of services that there are and that are not sold here: whoever asks for one is told so. */
+  leftOut: readonly string[];
+  logger: FastifyBaseLogger;
+  addresses: AddressReader;
+  /** Whose request it is. */
+  addressOf(request: FastifyRequest): string;
+  /** A new bound on something by any name; in this process. */
+  limit(perMinute: number): ReturningLimit;
+  /** A new rate limit by caller address, counted in this process. Its default is configured. */
+  limitByAddress(perMinute?: number): RateLimit;
+  /** The categories of what is sold, in the order of the catalog, and what each holds. */
+  tags: Readonly<Record<string, string>>;
+  nowMs(): number;
+}
+
+export interface Part {
+  name: string;
+  /** Asked before the server listens, in the order of the list. @throws StartError when it must not */
+  prepare?(patience: StartPatience): Promise<unknown>;
+  routes?(http: FastifyInstance): void;
+  /** Its pages for people: a file of `packages/core/web/` by its address. */
+  assets?: Readonly<Record<string, string>>;
+  /** The page for browsers that ask for what is not there. One part has it. */
+  lost?: LostPage;
+  /** Headers of requests to it, beside those of any request: a browser asks before it sends them. */
+  requestHeaders?: readonly string[];
+  /** How its routes are described, and which are not. */
+  operations?: readonly Described[];
+  jobs?: readonly Job[];
+  /** Goes on with transactions that another process left behind; asked every few seconds. */
+  resume?(): Promise<unknown>;
+  /** The capability that this part provides to services. */
+  capability?: PartCapability;
+  /** Whether somebody new would get a trial now, as far as is known; a part that gives none does not say. */
+  trialsOpen?(): boolean;
+  /** What the names of the services begin with whose price becomes credit: such a sale earns nothing until it is spent. */
+  creditServices?: readonly string[];
+  /** Its metrics, served at `/metrics`. */
+  metrics?: Registry;
+  /** What the operator has to send to somebody, a page of it, what matters most first; and how much there is. */
+  owes?(page: { skip: number; most: number }): Promise<{ owed: readonly Owed[]; total: number }>;
+  /** The chains that it takes payments on, and whether it can now. */
+  railStandings?(): readonly RailStanding[];
+  /** Null while it is ready for calls; else why it is not. */
+  notReady?(): Promise<string | null>;
+  /** No new calls come from here on. */
+  drain?(): void;
+  /** Lets go of what it holds, after the last request: the first of the list before the others. */
+  close?(): Promise<unknown>;
+}
+
+/** A chain that payments are taken on. */
+export interface RailStanding {
+  /** CAIP-2. */
+  network: string;
+  /** Whether somebody could pay there when it was looked at last. */
+  offered: boolean;
+  /** What is wrong, and since when; null: nothing. */
+  reason: string | null;
+  sinceMs: number | null;
+}
+
+/** Something that the operator has to send by hand, since no key of the server's can. */
+export interface Owed {
+  /** What it is, in a few words. */
+  what: string;
+  /** Whose it is: an address. */
+  to: string;
+  /** With its currency, such as `5.000000 USDC`. */
+  amount: string;
+  /** ISO 8601. */
+  since: string;
+  /** Why. */
+  reason: string;
+  /** How it is sent so that the server sees by itself that it was. */
+  how: string;
+}
+
+/** What the house can do for whoever pays. */
+export interface PartCapability {
+  /** As services require it. */
+  name: string;
+  /** Whether services that require it are sold. */
+  configured: boolean;
+  /** What an operator sets to have it. */
+  setBy: string;
+  /** Why they are not sold now although it is configured; null: they are. */
+  unable?(): string | null;
+  /** Absent while it is not configured. */
+  forPayer?(proof: PayerProof): object;
+  /**
+   * What a captured call of a service that requires it still has to do before its answer may leave. Asked before every
+   * answer, so doing it again must change nothing.
+   */
+  beforeAnswer?(callId: string): Promise<void>;
+}

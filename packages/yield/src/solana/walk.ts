@@ -1,0 +1,131 @@
+/**
+ * Reads the transactions of the treasury's token account, whoever sent them: so a deposit is found by its fee, whether its wallet
+ * confirmed it or not. It goes from the newest down to where it began last, a page at a time, and may stop after any of them.
+ */
+
+import { arrayLiteral } from '@farebox/core/db/array-literal';
+import type { Database } from '@farebox/core/db/connection';
+import type { FastifyBaseLogger } from 'fastify';
+import { type Listed, type Node, PAGE } from './node.ts';
+import type { Portal } from './portal.ts';
+
+/** Pages of a round: what is left is read in the next one. */
+const MAX_PAGES = 10;
+/** One that is listed and cannot be fetched is asked for again so often, the first time after a minute: for about three days. */
+const MAX_TRIES = 20;
+const AGAIN_MS = { first: 60_000, most: 6 * 3_600_000 };
+
+/** Where a walk stands. */
+interface Cursor {
+  read_to: string | null;
+  head: string | null;
+  below: string | null;
+  step: bigint;
+}
+
+export interface Unread {
+  signature: string;
+  /** How often it was asked for and not shown. */
+  tries: number;
+}
+
+export type Walk = ReturnType<typeof createWalk>;
+
+export function createWalk(parts: {
+  sql: Database;
+  node: Node;
+  portal: Portal;
+  logger: Pick<FastifyBaseLogger, 'warn'>;
+  nowMs(): number;
+}) {
+  const { sql, node, portal, logger, nowMs } = parts;
+
+  async function cursorOf(account: string): Promise<Cursor> {
+    await sql`INSERT INTO solana_yield_walks (account, step) VALUES (${account}, 0) ON CONFLICT DO NOTHING`;
+    const [cursor] = await sql<Cursor[]>`
+      SELECT read_to, head, below, step FROM solana_yield_walks WHERE account = ${account}`;
+    return cursor ?? { read_to: null, head: null, below: null, step: 0n };
+  }
+
+  /** Keeps what a page listed, and where it ended, in one commit. @returns false: somebody else was there first */
+  async function keep(account: string, at: Cursor, page: readonly Listed[], next: Omit<Cursor, 'step'>) {
+    return sql.begin(async (transaction) => {
+      const { count } = await transaction`
+        UPDATE solana_yield_walks SET read_to = ${next.read_to}, head = ${next.head}, below = ${next.below}, step = step + 1
+        WHERE account = ${account} AND step = ${at.step}`;
+      if (count === 0) return false;
+      const now = new Date(nowMs());
+      await transaction`
+        INSERT INTO solana_yield_unread (signature, slot, listed_at, next_at)
+        SELECT u.signature, u.slot, ${now}::timestamptz, ${now}::timestamptz FROM unnest(
+          ${arrayLiteral(page.map(({ signature }) => signature))}::text::text[],
+          ${arrayLiteral(page.map(({ slot }) => slot))}::text::bigint[]) AS u (signature, slot)
+        ON CONFLICT DO NOTHING`;
+      return true;
+    });
+  }
+
+  /** One page. @returns whether there is more to read now */
+  async function step(): Promise<boolean> {
+    const account = await portal.treasuryAccount();
+    const at = await cursorOf(account);
+    // Below what it does not know a node lists nothing, as if the walk were over.
+    if (at.below !== null && (await node.statuses([at.below])).statuses[0] === null) {
+      logger.warn(
+        { signature: at.below },
+        'the node does not know how far the treasury was read: another one is waited for',
+      );
+      return false;
+    }
+    const listed = await node.signaturesOf(account, { before: at.below, until: at.read_to });
+    const ours = listed.filter(({ slot }) => slot >= portal.sinceSlot);
+    const head = at.head ?? listed[0]?.signature ?? null;
+    if (head === null) return false;
+    const isOver = listed.length < PAGE || ours.length < listed.length;
+    const below = listed.at(-1)?.signature ?? at.below;
+    const next = isOver ? { read_to: head, head: null, below: null } : { read_to: at.read_to, head, below };
+    // What failed moved nothing.
+    const done = ours.filter(({ err }) => err === null);
+    return (await keep(account, at, done, next)) && !isOver;
+  }
+
+  return {
+    /** Lists what is new. @throws what the node's client throws, and the database's */
+    async list(stopping?: AbortSignal): Promise<void> {
+      for (let pages = 0; pages < MAX_PAGES && stopping?.aborted !== true; pages += 1)
+        if (!(await step())) return;
+    },
+    ...listedOf(sql, nowMs),
+  };
+}
+
+/** What was listed, until it has been looked at. */
+function listedOf(sql: Database, nowMs: () => number) {
+  return {
+    /** Takes listed ones to look at; nobody else gets them before `untilMs`. */
+    async takeUnread(most: number, untilMs: number): Promise<Unread[]> {
+      return sql<Unread[]>`
+        WITH due AS MATERIALIZED (
+          SELECT signature FROM solana_yield_unread WHERE next_at <= ${new Date(nowMs())}
+          ORDER BY next_at, slot LIMIT ${most} FOR UPDATE SKIP LOCKED)
+        UPDATE solana_yield_unread u SET next_at = ${new Date(untilMs)} FROM due WHERE u.signature = due.signature
+        RETURNING u.signature, u.tries`;
+    },
+
+    async isRead(signature: string): Promise<void> {
+      await sql`DELETE FROM solana_yield_unread WHERE signature = ${signature}`;
+    },
+
+    /** It is listed, and the node does not show it. @returns false: given up, having been asked for often enough */
+    async again({ signature, tries }: Unread): Promise<boolean> {
+      if (tries + 1 >= MAX_TRIES) {
+        await this.isRead(signature);
+        return false;
+      }
+      const next = new Date(nowMs() + Math.min(AGAIN_MS.first * 2 ** tries, AGAIN_MS.most));
+      await sql`
+        UPDATE solana_yield_unread SET next_at = ${next}, tries = ${tries + 1} WHERE signature = ${signature}`;
+      return true;
+    },
+  };
+}
