@@ -361,6 +361,20 @@ export const CORE: House = {
     { room: 'shop.ts', knows: ['words/'], because: 'A shop’s name does not depend on what it sells.' },
     { room: 'metrics.ts', knows: [], because: 'How any part publishes its metrics.' },
     {
+      room: 'serve.ts',
+      knows: [
+        'config.ts',
+        'db/',
+        'house.ts',
+        'jobs/schedule.ts',
+        'operations/redaction.ts',
+        'service/',
+        'words/database-away.ts',
+        PROCESS,
+      ],
+      because: 'It runs a shop as a process, whatever its parts are.',
+    },
+    {
       room: 'house.ts',
       knows: ['db/', 'discovery/context.ts', 'http/', 'jobs/schedule.ts', 'part.ts', 'service/', 'shop.ts'],
       because: 'It makes a server of a list of parts.',

@@ -182,7 +182,8 @@ export type HouseSettings = Configured<typeof HOUSE.variables>['settings'] & {
   shop: Shop;
 };
 
-type AnyDeclared = Omit<Declared, 'problems' | 'money'> & {
+/** What any part declares, whatever it is configured by. */
+export type AnyDeclared = Omit<Declared, 'problems' | 'money'> & {
   // A function that takes its own part's values is no function of any part's.
   problems?(values: never, about: Surroundings): string[];
   money?(values: never, about: Surroundings): ReturnType<NonNullable<Declared['money']>>;

@@ -71,6 +71,8 @@ export interface Server {
   prepare(patience: StartPatience): Promise<void>;
   /** From here on `/health/ready` says no, so that no new calls are sent here. */
   drain(): void;
+  /** What is open when the process is ended by force, for the log. */
+  leftOpen(): Readonly<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
@@ -126,6 +128,7 @@ export function assemble(
       // A connection whose last answer is out must not be waited for until its client lets go.
       http.server.keepAliveTimeout = 1;
     },
+    leftOpen: () => Object.assign({}, ...parts.map((part) => part.leftOpen?.())),
     async close() {
       await http.close();
       const [first, ...others] = parts;

@@ -72,6 +72,8 @@ export interface Part {
   notReady?(): Promise<string | null>;
   /** No new calls come from here on. */
   drain?(): void;
+  /** What is open when the process is ended by force, for the log: nobody else may know of it. */
+  leftOpen?(): Readonly<Record<string, unknown>>;
   /** Lets go of what it holds, after the last request: the first of the list before the others. */
   close?(): Promise<unknown>;
 }

@@ -42,10 +42,10 @@ const COMPILER = {
  */
 const BUY = `
 import createClient from 'openapi-fetch';
-import type { paths } from '../../../server/test/generated-clients/types';
-import { polymarketEvents } from '../../../server/test/generated-clients/hey';
-import { polymarketEvents as byOrval } from '../../../server/test/generated-clients/orval-fetch';
-import * as schemas from '../../../server/test/generated-clients/orval-zod';
+import type { paths } from './types';
+import { polymarketEvents } from './hey';
+import { polymarketEvents as byOrval } from './orval-fetch';
+import * as schemas from './orval-zod';
 
 declare const process: { argv: string[]; stdout: { write(text: string): void } };
 const [, , baseUrl = '', key = ''] = process.argv;

@@ -96,8 +96,9 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
   const shared = shareWithDoors(house, settings, needs, records);
   const { availability, catalog } = shared;
   const doors: PaidCall[] = [];
+  const running = () => doors.reduce((sum, door) => sum + door.running, 0);
   watchCalls(needs.metrics, {
-    running: () => doors.reduce((sum, { running }) => sum + running, 0),
+    running,
     waitingForDatabase: () => calls.depth,
     reservedMicros: calls.reservedMicros,
     undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
@@ -121,6 +122,8 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     notReady: async () => replica.notReady(),
     jobs: jobsOf(records, settings),
     metrics: needs.metrics.registry,
+    // Of what is undelivered nobody else knows: it may have been charged.
+    leftOpen: () => ({ running: running(), undelivered: reconciler.unnoted().map(({ id }) => id) }),
     close: () => endCalls(house, records),
   };
 }
