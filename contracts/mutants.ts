@@ -42,7 +42,7 @@ const BUGS: readonly (readonly [from: RegExp, to: string])[] = [
   // What is left out: a check, an effect.
   [/^(\s+)if \(.*\) [^{]*;$/g, '$1'],
   [
-    /^(\s+)(?:_burn|_mint|_spendAllowance|_supply|_gather|_setHeld|_clearQueue|_checkCaps|_accrue|_enter|_leave)\(.*\);$/g,
+    /^(\s+)(?:_burn|_mint|_spendAllowance|_supply|_gather|_setHeld|_letGo|_clearQueue|_checkCaps|_accrue|_enter|_leave)\(.*\);$/g,
     '$1',
   ],
   [/^(\s+).*\.(?:forceApprove|safeTransfer|safeTransferFrom)\(.*\);$/g, '$1'],

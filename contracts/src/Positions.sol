@@ -43,6 +43,8 @@ abstract contract Positions {
 
     /// Above what any of the three needs, and low enough for a block to hold an exit past three that burn it all.
     uint256 private constant CALL_GAS = 3_000_000;
+    /// Of so few units that stay in a protocol its rounding may make nothing: of one, until its index has doubled.
+    uint256 private constant ROUNDED_OFF = 10;
     uint256 private constant AAVE_ACTIVE = 1 << 56;
     uint256 private constant AAVE_PAUSED = 1 << 60;
 
@@ -172,15 +174,24 @@ abstract contract Positions {
             data = abi.encodeCall(IAavePool.withdraw, (address(_usdc), assets, address(this)));
         } else if (protocol == Protocol.Compound) {
             data = abi.encodeCall(IComet.withdraw, (address(_usdc), assets));
+        } else if (assets == position) {
+            // To the last share: what is worth less than a unit would be a position still.
+            (, uint256 shares) = _balance(protocol);
+            data = abi.encodeCall(IERC4626.redeem, (shares, address(this), address(this)));
         } else {
             data = abi.encodeCall(IERC4626.withdraw, (assets, address(this), address(this)));
         }
         paid = _try(protocol == Protocol.Aave ? address(aavePool) : _token(protocol), data);
         if (!paid) return false;
         emit TakenOut(protocol, assets);
-        if (assets < position) return true;
-        (bool ok, uint256 left) = _balance(protocol);
-        if (ok && left == 0) _setHeld(protocol, false);
+        _letGo(protocol, position - assets);
+    }
+
+    /// Holds a position no more of which so little should be left that its protocol may have rounded it off, and has.
+    function _letGo(Protocol protocol, uint256 left) private {
+        if (left > ROUNDED_OFF) return;
+        (bool ok, uint256 balance) = _balance(protocol);
+        if (ok && balance == 0) _setHeld(protocol, false);
     }
 
     /// Brings together so much USDC in the vault: what is idle, then from `first`, then from the others.
@@ -209,7 +220,9 @@ abstract contract Positions {
         (ok, balance) = _balance(protocol);
         if (!ok || balance == 0 || balance > type(uint128).max) return (false, 0);
         handed = Math.mulDiv(balance, part, whole);
-        if (handed > 0 && !_pay(_token(protocol), to, handed)) return (false, 0);
+        if (handed == 0) return (true, 0);
+        if (!_pay(_token(protocol), to, handed)) return (false, 0);
+        _letGo(protocol, balance - handed);
     }
 
     /// Transfers a token, and tells whether it went: one that answers `false`, or fails, did not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
 import {FareboxVault} from "../src/FareboxVault.sol";
 import {IAavePool, Protocol} from "../src/interfaces/Protocols.sol";
@@ -209,6 +210,74 @@ contract SpreadingTest is World {
         breakIt(Protocol.Compound);
         (,,, bool complete) = vault.holdings();
         assertTrue(complete);
+    }
+
+    function receipt(Protocol protocol) private view returns (uint256) {
+        address[3] memory tokens = [address(aUsdc), address(comet), address(metaMorpho)];
+        return IERC20(tokens[uint8(protocol)]).balanceOf(address(vault));
+    }
+
+    /// Whether the vault reads it: what it does not hold disturbs nobody when it breaks.
+    function isHeld(Protocol protocol) private returns (bool) {
+        uint256 world = vm.snapshotState();
+        vm.clearMockedCalls();
+        breakIt(protocol);
+        (,,, bool complete) = vault.holdings();
+        vm.clearMockedCalls();
+        vm.revertToState(world);
+        return !complete;
+    }
+
+    /// To the last share of a MetaMorpho, of which a million millions are worth a unit: no dust of it keeps the vault reading it.
+    function test_what_is_left_whole_is_held_no_more() external {
+        deposit(alice, 100_000 * USDC_1);
+        for (uint8 p = 0; p < 3; p++) {
+            pass(30 days);
+            uint256 total = vault.totalAssets();
+            assertTrue(isHeld(Protocol(p)));
+            assertGt(leave(Protocol(p), type(uint256).max), 50 * USDC_1);
+            assertEq(receipt(Protocol(p)), 0);
+            assertFalse(isHeld(Protocol(p)));
+            assertApproxEqAbs(vault.totalAssets(), total, 2);
+        }
+    }
+
+    /// A position is held for as long as its protocol owes a unit of it, or a part of one, and no longer.
+    function test_what_is_left_but_for_some_units_is_held_where_they_are_owed() external {
+        deposit(alice, 100_000 * USDC_1);
+        uint256[3] memory roundedOff;
+        for (uint256 year = 0; year < 8; year++) {
+            pass(400 days);
+            for (uint256 n = 0; n < 9; n++) {
+                Protocol protocol = Protocol(n / 3);
+                uint256 world = vm.snapshotState();
+                leave(protocol, at(protocol) - 1 - n % 3);
+                uint256 owed = receipt(protocol);
+                assertEq(isHeld(protocol), owed > 0);
+                if (owed == 0) roundedOff[n / 3] += 1;
+                vm.revertToState(world);
+            }
+        }
+        assertGt(roundedOff[0], 0, "Aave");
+        assertGt(roundedOff[1], 0, "Compound");
+        assertEq(roundedOff[2], 0, "Morpho");
+    }
+
+    /// More than rounding can take is not believed to be gone: it is handed over in kind once its protocol tells of it again.
+    function test_a_position_that_says_that_it_is_gone_is_let_go_of_for_ten_units_at_most() external {
+        deposit(alice, 100_000 * USDC_1);
+        bytes memory balance = abi.encodeCall(IERC20.balanceOf, (address(vault)));
+        bytes[] memory answers = new bytes[](2);
+        for (uint256 left = 10; left < 12; left++) {
+            uint256 world = vm.snapshotState();
+            uint256 position = at(Protocol.Aave);
+            (answers[0], answers[1]) = (abi.encode(position), abi.encode(0));
+            vm.mockCalls(address(aUsdc), balance, answers);
+            leave(Protocol.Aave, position - left);
+            assertEq(isHeld(Protocol.Aave), left == 11);
+            vm.clearMockedCalls();
+            vm.revertToState(world);
+        }
     }
 
     function test_what_can_be_had_is_taken_and_no_more() external {

@@ -38,6 +38,8 @@ const SAME_STORAGE: readonly Hex[] = [
   '0x76161a1f84462e9e91aed1c6e780340077554b85bc138b7520465608711d004d',
   // The vault without a seed: what today's code stores beside comes after it.
   '0xd0ed6c31e3cd2ed49308de822133e5f1ef24e91194b18371b49f6c68a4adf7bd',
+  // The vault that held a position on after its protocol had rounded off the last of it.
+  '0x864765f96ddc9d11cf7ad4cdcc789cc8a7da4705ec7048609406a6a3dc1bca7c',
 ];
 
 /**
