@@ -5,6 +5,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
 import {Vm} from "forge-std/Vm.sol";
 import {FareboxVault} from "../src/FareboxVault.sol";
+import {Positions} from "../src/Positions.sol";
 import {IAavePool, IComet, Protocol} from "../src/interfaces/Protocols.sol";
 import {World} from "./world/World.sol";
 
@@ -170,6 +171,24 @@ contract MovingTest is World {
         vm.expectCall(address(aave), abi.encodeWithSelector(IAavePool.withdraw.selector), 1);
         vm.expectCall(address(comet), abi.encodeWithSelector(IComet.withdraw.selector), 1);
         redeemAll(alice);
+    }
+
+    /// One that says that it can pay, and then does not: the others pay, and nobody is told that it did.
+    function test_a_protocol_that_pays_nothing_is_not_told_to_have_paid() external {
+        vault.move(Protocol.Aave, Protocol.Compound, 40_000 * USDC_1, 0);
+        vm.stopPrank();
+        vm.mockCallRevert(address(comet), abi.encodeWithSelector(IComet.withdraw.selector), "");
+        vm.recordLogs();
+        vm.prank(alice);
+        vault.withdraw(10_000 * USDC_1, alice, alice);
+        Vm.Log[] memory logs = vm.getRecordedLogs();
+        uint256 told;
+        for (uint256 n = 0; n < logs.length; n++) {
+            if (logs[n].topics[0] != Positions.TakenOut.selector) continue;
+            assertEq(logs[n].topics[1], bytes32(uint256(Protocol.Aave)));
+            told += 1;
+        }
+        assertEq(told, 1);
     }
 
     event Moved(Protocol indexed from, Protocol indexed to, uint256 assets, uint256 received);
