@@ -109,38 +109,45 @@ async function run<const Parts extends WithDatabase>(
     const signal = await Promise.race([toldToStop, database.lost.then((why) => endWithDatabase(why, app))]);
     logger.info({ signal }, 'draining: no new calls, running ones end');
     app.drain();
-    const forced = setTimeout(() => {
-      logger.error(
-        app.leftOpen(),
-        'draining took too long; what is left will be released later; what is undelivered, look at by hand',
-      );
-      process.exit(1);
-    }, drainTimeoutMs);
-    const silent = leaveWhenSilent(database.silence, () => {
-      logger.error(
-        app.leftOpen(),
-        'the database is silent: what is left will be released later; what is undelivered, look at by hand',
-      );
-    });
+    const giveUp = endWhenDrainHangs(app, { logger, silence: database.silence, drainTimeoutMs });
     await stopAll();
-    clearTimeout(forced);
-    clearInterval(silent);
+    giveUp.cancel();
   } catch (error) {
     await stopAll();
     throw error;
   }
 }
 
+/** Ends the process by force, and logs what it leaves open, when a drain takes too long or the database is silent. */
+function endWhenDrainHangs(
+  app: Server,
+  { logger, silence, drainTimeoutMs }: { logger: Logger; silence: Silence; drainTimeoutMs: number },
+): { cancel(): void } {
+  const end = (why: string) => {
+    logger.error(
+      app.leftOpen(),
+      `${why}: what is left will be released later; what is undelivered, look at by hand`,
+    );
+    process.exit(1);
+  };
+  const forced = setTimeout(() => end('draining took too long'), drainTimeoutMs);
+  const silent = leaveWhenSilent(silence, () => end('the database is silent'));
+  return {
+    cancel() {
+      clearTimeout(forced);
+      clearInterval(silent);
+    },
+  };
+}
+
 /**
  * Ends the process once a drain has had its time and the database is silent: nothing can be settled with it, and what is open
  * is given back by whoever lives.
  */
-function leaveWhenSilent(silence: Silence, tell: () => void): NodeJS.Timeout {
+function leaveWhenSilent(silence: Silence, end: () => void): NodeJS.Timeout {
   const sinceMs = performance.now();
   return setInterval(() => {
-    if (performance.now() - sinceMs < LEAVE_SILENT_WITHIN_MS || !silence.isSilent) return;
-    tell();
-    process.exit(1);
+    if (performance.now() - sinceMs >= LEAVE_SILENT_WITHIN_MS && silence.isSilent) end();
   }, LOOK_FOR_SILENCE_MS);
 }
 
