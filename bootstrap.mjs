@@ -37,6 +37,7 @@ const COMMANDS = {
   test: { program: 'scripts/test.ts', install: 'everything' },
   check: { program: 'scripts/check.ts', install: 'everything' },
   format: { program: 'scripts/format.ts', install: 'everything' },
+  pack: { program: 'scripts/pack.ts', install: 'everything' },
   bench: { program: 'bench/run.ts', install: 'everything' },
   'sandbox:build-chain': {
     program: 'packages/sandbox/src/chain/lending/build.ts',

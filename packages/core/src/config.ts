@@ -245,6 +245,13 @@ function misspelt(environment: object, variables: readonly Variable[]): string[]
  * @param parts what the parts declare
  * @param options.all false: there are more parts than these, so that a name that they do not know is no mistake
  * @throws ConfigError with everything that is wrong, not just the first thing
+ *
+ * @example
+ * ```ts
+ * import { readConfig } from '@farebox/core/config';
+ *
+ * readConfig({ PORT: '9000' }, []).house.port; // 9_000
+ * ```
  */
 export function readConfig<const Parts extends readonly AnyDeclared[]>(
   environment: Readonly<Record<string, string | undefined>>,

@@ -63,7 +63,24 @@ export interface Surroundings {
   other(name: string): unknown;
 }
 
-/** A declaration with its own types kept, so that what is read has the types of its shapes. */
+/**
+ * A declaration with its own types kept, so that what is read has the types of its shapes.
+ *
+ * @example
+ * ```ts
+ * import { readConfig } from '@farebox/core/config';
+ * import { declare } from '@farebox/core/declared';
+ * import { z } from 'zod';
+ *
+ * const GREETINGS = declare({
+ *   name: 'greetings',
+ *   variables: {
+ *     words: { name: 'GREETING', describe: 'What it says', shape: z.string().max(100), fallback: 'Hello' },
+ *   },
+ * });
+ * readConfig({ GREETING: 'Welcome' }, [GREETINGS]).greetings.settings.words; // 'Welcome'
+ * ```
+ */
 export function declare<const Name extends string, const V extends Variables>(
   declared: Omit<Declared<V>, 'name'> & { name: Name },
 ): Omit<Declared<V>, 'name'> & { name: Name } {

@@ -46,6 +46,16 @@ export interface HouseNeeds {
   nowMs(): number;
 }
 
+/**
+ * Makes what every part gets: database, public address, clock, log and bounds.
+ *
+ * @example
+ * ```ts
+ * import { openHouse } from '@farebox/core/house';
+ *
+ * openHouse(config.house, given).baseUrl; // 'http://127.0.0.1:8402'
+ * ```
+ */
 export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
   const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
   const { pools, baseUrl, version, services, tags, leftOut = [], logger, nowMs } = needs;
@@ -80,6 +90,15 @@ export interface Server {
  * Puts the parts together. Nothing listens yet, and no job runs.
  *
  * @param routes filled with every route as it is registered
+ *
+ * @example
+ * ```ts
+ * import { assemble } from '@farebox/core/house';
+ *
+ * const server = assemble(house, config.house, [keyed, sales], []);
+ * server.parts.length; // 2
+ * await server.close();
+ * ```
  */
 export function assemble(
   house: House,

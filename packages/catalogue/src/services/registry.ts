@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Service } from '@farebox/core/service/define';
 import { dashedTag } from '@farebox/core/service/tag-words';
@@ -7,6 +7,9 @@ import { TAGS } from './tags.ts';
 
 /** The folder below `services/` for code that several services share; it contains no services. */
 const SHARED_FOLDER = 'shared';
+
+/** As this file ends: compiled packages hold JavaScript. */
+const CODE = extname(import.meta.filename);
 
 /**
  * Loads every service: each `services/<tag>/<path>.ts`. To add a service, add its file; there is no list to keep.
@@ -21,7 +24,7 @@ export async function loadServices(root = import.meta.dirname): Promise<readonly
   for (const folder of readdirSync(root, { withFileTypes: true })) {
     if (!folder.isDirectory() || folder.name === SHARED_FOLDER) continue;
     for (const file of readdirSync(join(root, folder.name))) {
-      if (!file.endsWith('.ts') || /\.(test|fixture)\.ts$/.test(file)) continue;
+      if (!file.endsWith(CODE) || /\.(test|fixture|d)\.ts$/.test(file)) continue;
       const module: { default?: unknown } = await import(pathToFileURL(join(root, folder.name, file)).href);
       services.push(checkedService(module.default, folder.name, file));
     }
@@ -52,8 +55,8 @@ function checkedService(service: unknown, folder: string, file: string): Service
   if (!TAGS.includes(service.tag)) throw wrong(`${service.tag} is no tag: services/tags.ts has them`);
   if (folder !== dashedTag(service.tag))
     throw wrong(`services with the tag ${service.tag} stand in ${dashedTag(service.tag)}/`);
-  if (file !== `${service.path}.ts`)
-    throw wrong(`the file of ${service.path} must be named ${service.path}.ts`);
+  if (file !== service.path + CODE)
+    throw wrong(`the file of ${service.path} must be named ${service.path}${CODE}`);
   if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(service.path))
     throw wrong('the path must be lower-case words and dashes');
   if (!/^\d+\.\d{2,6}$/.test(service.priceUsd)) throw wrong('priceUsd must look like "0.25"');

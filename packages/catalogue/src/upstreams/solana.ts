@@ -20,7 +20,7 @@ export interface SolanaTokenBalance {
 }
 
 /** A value that the node read at one slot. */
-interface AtSlot<T> {
+export interface AtSlot<T> {
   value: T;
   slot: number;
   source: Source;

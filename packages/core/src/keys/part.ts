@@ -16,7 +16,17 @@ const TRIALS_CLOSED_AT_ONCE = 500;
 const TRIALS_LOOKED_AT_EVERY_MS = 5_000;
 const CAPS_RELEASED_AT_ONCE = 500;
 
-/** API keys, and the credit that newcomers get to try things with. */
+/**
+ * API keys, and the credit that newcomers get to try things with.
+ *
+ * @example
+ * ```ts
+ * import { openKeys } from '@farebox/core/keys/part';
+ *
+ * const opened = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: 1 });
+ * await opened.keys.find('fbx_live_unknown'); // null
+ * ```
+ */
 export function openKeys(
   house: House,
   { settings }: Configured<typeof KEYS.variables>,

@@ -132,7 +132,17 @@ interface Applied {
   available: bigint[];
 }
 
-/** The ledger on a database. `nowMs` stamps transfers. */
+/**
+ * The ledger on a database. `nowMs` stamps transfers.
+ *
+ * @example
+ * ```ts
+ * import { createLedger } from '@farebox/core/ledger/ledger';
+ *
+ * const books = createLedger(given.pools, given.nowMs);
+ * typeof books.transfer; // 'function'
+ * ```
+ */
 export function createLedger({ sql, commits: connection }: Pools, nowMs: () => number): Ledger {
   /**
    * @param wait whether for an account that somebody else holds; if not, its transfers are `locked`, and the connection is

@@ -7,6 +7,13 @@ const MICROS_PER_USD = 1_000_000n;
  *
  * @returns micro-USD
  * @throws when it is not a plain decimal with at most six places: nothing is ever rounded
+ *
+ * @example
+ * ```ts
+ * import { usdToMicros } from '@farebox/core/ledger/money';
+ *
+ * usdToMicros('0.25'); // 250_000n
+ * ```
  */
 export function usdToMicros(usd: string): bigint {
   const match = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/.exec(usd);

@@ -88,7 +88,29 @@ interface SalesNeeds {
   railsOnChains: readonly Rail[];
 }
 
-/** How calls are sold: what the doors share, the calls' books, and the jobs that end calls which were left open. */
+/**
+ * How calls are sold: what the doors share, the calls' books, and the jobs that end calls which were left open.
+ *
+ * @example
+ * ```ts
+ * import { createCallMetrics } from '@farebox/core/paid-call/metrics';
+ * import { openSales } from '@farebox/core/paid-call/part';
+ * import { NO_SOURCES } from '@farebox/core/service/sources';
+ *
+ * const opened = openSales(house, config.paidCall.settings, {
+ *   ledger,
+ *   seal,
+ *   services,
+ *   metrics: createCallMetrics(),
+ *   sources: NO_SOURCES,
+ *   receiptsAt: '/receipts',
+ *   railsOnChains: [],
+ *   capable: () => [],
+ *   keyUsed: () => {},
+ * });
+ * opened.catalog().length; // 1
+ * ```
+ */
 export function openSales(house: House, settings: SalesSettings, needs: SalesNeeds): Sales {
   const records = openRecords(house, settings, needs);
   const { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares } = records;
@@ -346,6 +368,14 @@ export function servicesDoor(
 /**
  * `/x402/`: everything on sale, paid by every rail. The oldest SDK calls `/api/x402/` instead. One address more buys the same
  * calls by the name of a service, for hosts of models that take few operations.
+ *
+ * @example
+ * ```ts
+ * import { openX402Door } from '@farebox/core/paid-call/part';
+ *
+ * const door = openX402Door(house, { services, rails: [credits], sales });
+ * door.paidCall.running; // 0
+ * ```
  */
 export function openX402Door(
   house: House,

@@ -364,6 +364,26 @@ const WITHOUT_SOURCES = definersFor<Record<never, never>>({ costsMoney: () => fa
 /**
  * Declares a service. The declaration is all there is to write: routes, validation, prices, every document and every
  * count are rendered from it.
+ *
+ * @example
+ * ```ts
+ * import { defineService } from '@farebox/core/service/define';
+ * import { answer } from '@farebox/core/words/answer';
+ * import { z } from 'zod';
+ *
+ * const echo = defineService({
+ *   path: 'echo',
+ *   name: 'Echo',
+ *   tag: 'Words',
+ *   priceUsd: '0.01',
+ *   summary: 'Your own words.',
+ *   input: z.object({ words: z.string().max(100).describe('Any words') }),
+ *   output: z.object({ words: z.string().describe('The same words') }),
+ *   example: { words: 'hello' },
+ *   run: async ({ words }) => answer({ words }, { method: 'As they came.', sources: [] }),
+ * });
+ * echo.priceUsd; // '0.01'
+ * ```
  */
 export const defineService = WITHOUT_SOURCES.defineService;
 

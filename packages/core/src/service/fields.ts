@@ -116,6 +116,13 @@ export const UNTRUSTED = 'x-farebox-untrusted';
  * to a model names and fences it.
  *
  * @param maxCharacters the longest; what is longer is cut with an ellipsis
+ *
+ * @example
+ * ```ts
+ * import { outsiderText } from '@farebox/core/service/fields';
+ *
+ * outsiderText(20).parse('A coin\nof my own'); // 'A coin of my own'
+ * ```
  */
 export function outsiderText(maxCharacters: number) {
   return z

@@ -50,6 +50,13 @@ export interface ContentAnswer extends Answer<Record<string, never>> {
  *
  * @param fields the fields of the service's output schema
  * @param provenance the method in a sentence; the sources in the order of their weight; notes, if any
+ *
+ * @example
+ * ```ts
+ * import { answer } from '@farebox/core/words/answer';
+ *
+ * answer({ root: 2 }, { method: 'By hand.', sources: [] }).fields; // { root: 2 }
+ * ```
  */
 export function answer<Fields>(
   fields: Fields,

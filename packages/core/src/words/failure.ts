@@ -37,13 +37,31 @@ export function invalidInput(field: string, message: string, choices?: readonly 
   return new ServiceFailure({ status: 400, code: 'INVALID_REQUEST', message, field, details });
 }
 
-/** The caller named a thing that the source does not know (404, not charged). `field` is the input's path. */
+/**
+ * The caller named a thing that the source does not know (404, not charged). `field` is the input's path.
+ *
+ * @example
+ * ```ts
+ * import { notFound } from '@farebox/core/words/failure';
+ *
+ * notFound('coinId', 'There is no coin with this id.').status; // 404
+ * ```
+ */
 export function notFound(field: string, message: string, choices?: readonly Choice[]): ServiceFailure {
   const details = choices === undefined ? {} : choicesIn(choices);
   return new ServiceFailure({ status: 404, code: 'NOT_FOUND', message, field, details });
 }
 
-/** The input is well-formed but cannot be answered, such as sea temperature on land (422, not charged). */
+/**
+ * The input is well-formed but cannot be answered, such as sea temperature on land (422, not charged).
+ *
+ * @example
+ * ```ts
+ * import { noAnswer } from '@farebox/core/words/failure';
+ *
+ * noAnswer('NO_REAL_ROOT', 'A negative number has no real square root.', 'of').status; // 422
+ * ```
+ */
 export function noAnswer(
   code: string,
   message: string,

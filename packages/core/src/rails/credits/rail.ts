@@ -4,7 +4,23 @@ import { microsToUsd } from '../../ledger/money.ts';
 import { PaymentRefused, type Rail } from '../../paid-call/rail.ts';
 import { type RefusalNeeds, refusalOf } from './refusals.ts';
 
-/** Prepaid credit behind an API key, in `X-API-KEY` or `Authorization: Bearer`. */
+/** For a shop where nothing is bought by card: no account ever owes what a bank took back. */
+export const NO_DEBTS: RefusalNeeds['debts'] = {
+  standing: async () => ({ owedMicros: 0n, frozenFor: [] }),
+};
+
+/**
+ * Prepaid credit behind an API key, in `X-API-KEY` or `Authorization: Bearer`.
+ *
+ * @example
+ * ```ts
+ * import { creditsRail, NO_DEBTS } from '@farebox/core/rails/credits/rail';
+ *
+ * const { keys } = keyed;
+ * const rail = creditsRail(house, { keys, debts: NO_DEBTS, walletsPay: () => false, chargesCards: false });
+ * rail.recognizes({ 'x-api-key': 'any' }); // true
+ * ```
+ */
 export function creditsRail(
   { baseUrl }: { baseUrl: string },
   { keys, ...needs }: { keys: Keys } & RefusalNeeds,

@@ -1,0 +1,145 @@
+/**
+ * `npm run pack -- [folder]`: makes installable packages of the workspaces that a shop is built from, in a folder
+ * (`dist/` unless given). They hold JavaScript and types, because Node executes no TypeScript below `node_modules`;
+ * a clone runs the TypeScript itself.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const STAGES = join(ROOT, 'node_modules/.cache/pack');
+
+/** Each after those that it imports: its types are compiled against theirs. */
+const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield'] as const;
+export type Packed = (typeof PACKED)[number];
+
+/** What a package holds beside its code, by its name in the package. */
+const BESIDE: Readonly<Partial<Record<Packed, readonly string[]>>> = {
+  core: ['web/*.{html,js,css,svg}'],
+  contracts: ['src/**/*.sol', 'test/*.sol'],
+};
+const NOT_PACKED = /\.(test|fixture)\.(ts|js)$|(^|\/)README\.md$/;
+
+const folderOf = (name: Packed) => join(ROOT, name === 'contracts' ? name : `packages/${name}`);
+
+interface Manifest {
+  name: string;
+  version: string;
+  private?: boolean;
+  exports?: Record<string, string>;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+}
+
+/**
+ * Packs some of the packages.
+ *
+ * @param names which; what they import of ours must be among them or packed before
+ * @param into the folder for the archives, made if it is not there
+ * @returns the paths of the archives, in the order of `names`
+ * @throws Error when one does not compile, or names a file that it does not hold
+ */
+export function pack(names: readonly Packed[], into: string): string[] {
+  mkdirSync(into, { recursive: true });
+  return PACKED.filter((name) => names.includes(name)).map((name) => {
+    const stage = join(STAGES, name);
+    rmSync(stage, { recursive: true, force: true });
+    mkdirSync(stage, { recursive: true });
+    if (existsSync(join(folderOf(name), 'src')) && name !== 'contracts') compile(name, stage);
+    for (const pattern of BESIDE[name] ?? []) copyFiles(folderOf(name), pattern, stage);
+    cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
+    const readme = join(folderOf(name), 'README.md');
+    if (existsSync(readme)) cpSync(readme, join(stage, 'README.md'));
+    writeManifest(name, stage);
+    const [{ filename = '' } = {}] = JSON.parse(
+      run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', into], stage),
+    ) as { filename?: string }[];
+    return join(into, filename);
+  });
+}
+
+function compile(name: Packed, stage: string): void {
+  const source = join(folderOf(name), 'src');
+  const config = join(stage, 'tsconfig.json');
+  const settings = {
+    extends: relative(stage, join(ROOT, 'tsconfig.json')),
+    compilerOptions: {
+      noEmit: false,
+      incremental: false,
+      tsBuildInfoFile: null,
+      declaration: true,
+      rewriteRelativeImportExtensions: true,
+      rootDir: relative(stage, source),
+      outDir: 'dist',
+      // Types of ours come from what was packed before, not from its source, which is no part of this package.
+      paths: Object.fromEntries(
+        PACKED.map((each) => [
+          `@farebox/${each}/*`,
+          [`./${relative(stage, join(STAGES, each, 'dist/*.d.ts'))}`],
+        ]),
+      ),
+    },
+    include: [`${relative(stage, source)}/**/*.ts`],
+    exclude: [`${relative(stage, source)}/**/*.test.ts`, `${relative(stage, source)}/**/*.fixture.ts`],
+  };
+  writeFileSync(config, JSON.stringify(settings));
+  run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', config], ROOT);
+  rmSync(config);
+  copyFiles(source, '**/*.{sql,json,sol}', join(stage, 'dist'));
+  for (const file of globSync('**/*.js', { cwd: join(stage, 'dist') }))
+    nameCompiled(join(stage, 'dist', file));
+}
+
+/** Lets a compiled file start its threads and programs by their compiled names: no compiler rewrites names of files in texts. */
+function nameCompiled(path: string): void {
+  const text = readFileSync(path, 'utf8');
+  const named = text.replaceAll(/(['"])((?:\.\.?\/)?[\w./-]+)\.ts\1/g, (all, quote: string, file: string) =>
+    existsSync(join(dirname(path), `${file}.js`)) ? `${quote}${file}.js${quote}` : all,
+  );
+  if (named !== text) writeFileSync(path, named);
+}
+
+function copyFiles(from: string, pattern: string, to: string): void {
+  for (const file of globSync(pattern, { cwd: from }).map((path) => path.replaceAll(sep, '/'))) {
+    if (NOT_PACKED.test(file)) continue;
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    cpSync(join(from, file), join(to, file));
+  }
+}
+
+/** @throws Error when `exports` names a file that was not compiled */
+function writeManifest(name: Packed, stage: string): void {
+  const path = join(folderOf(name), 'package.json');
+  const { private: _, devDependencies: __, ...manifest }: Manifest = JSON.parse(readFileSync(path, 'utf8'));
+  const compiled = Object.entries(manifest.exports ?? {}).map(([face, file]) => {
+    const code = file.replace('./src/', './dist/').replace(/\.ts$/, '');
+    if (file.endsWith('.ts') && !existsSync(join(stage, `${code}.js`)))
+      throw new Error(`${manifest.name} exports ${file}, which is not there`);
+    return [face, file.endsWith('.ts') ? { types: `${code}.d.ts`, default: `${code}.js` } : file];
+  });
+  const packed = {
+    ...manifest,
+    engines: { node: '>=22.18' },
+    ...(manifest.exports === undefined ? {} : { exports: Object.fromEntries(compiled) }),
+  };
+  writeFileSync(join(stage, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);
+}
+
+/** @throws Error with what it printed when it fails */
+function run(program: string, args: readonly string[], cwd: string): string {
+  const done = spawnSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+    shell: process.platform === 'win32' && program === 'npm',
+  });
+  if (done.status !== 0)
+    throw new Error(`${program} ${args[0]}: ${done.error?.message ?? ''}${done.stdout}${done.stderr}`);
+  return done.stdout;
+}
+
+if (import.meta.main) {
+  const into = resolve(process.argv[2] ?? join(ROOT, 'dist'));
+  for (const archive of pack(PACKED, into)) process.stdout.write(`${archive}\n`);
+}
