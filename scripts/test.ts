@@ -1,14 +1,12 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
- * are processors, each lane with its own PostgreSQL. With TEST_DATABASE_URL set, the tests that need a database run
+ * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests that need a database run
  * once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
  * runs only what can be run for hours; further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeTemplate } from '../apps/shop/test/database.fixture.ts';
-import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { findTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
 
@@ -31,10 +29,9 @@ const isQuick = flags.includes('--quick');
 const isDeep = flags.includes('--deep');
 const timeoutMs = isDeep ? DEEP_TIMEOUT_MS : FILE_TIMEOUT_MS;
 
-const files = findTestFiles(ROOT)
+const files = findTestFiles(ROOT, picked)
   .filter(({ isSlow }) => !isQuick || !isSlow)
-  .filter((file) => !isDeep || file.isDeep)
-  .filter(({ path }) => picked.length === 0 || picked.some((part) => path.includes(part)));
+  .filter((file) => !isDeep || file.isDeep);
 
 const startedAtMs = performance.now();
 const stop = new AbortController();
@@ -46,25 +43,32 @@ let tallies = 0;
 
 interface Job {
   name: string;
+  needsDatabase: boolean;
   run(environment: Readonly<Record<string, string | undefined>>): Promise<Ran>;
 }
 
 try {
   const checks: Job = {
     name: 'npm run check',
+    needsDatabase: false,
     run: (environment) =>
       runProgram(join(ROOT, 'scripts/check.ts'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal }),
   };
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
   const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
-  const runLane = files.some(({ needsDatabase }) => needsDatabase) ? runOnOwnDatabase : runWithoutDatabase;
   await Promise.all(Array.from({ length: lanes }, (_, lane) => runLane(String(lane), queue)));
 
   const other = process.env.TEST_DATABASE_URL;
-  if (other !== undefined) {
+  const again = files.filter(({ needsDatabase }) => needsDatabase).map(jobOf);
+  if (other !== undefined && again.length > 0) {
     process.stdout.write('\nThe same on TEST_DATABASE_URL\n');
     // One lane only: it is unknown how many connections that server has to spare.
-    await runOn(other, files.filter(({ needsDatabase }) => needsDatabase).map(jobOf));
+    const database = await prepareDatabase(other, { lastsNoLonger: false });
+    try {
+      await runJobs(again, async () => database.variables);
+    } finally {
+      await database.drop();
+    }
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -74,9 +78,10 @@ process.stdout.write(`\n${Math.round((performance.now() - startedAtMs) / 1_000)}
 process.stdout.write(`\n${passed} passed, ${failed.length} failed\n`);
 process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 
-function jobOf({ path }: TestFile): Job {
+function jobOf({ path, needsDatabase }: TestFile): Job {
   return {
     name: path,
+    needsDatabase,
     run(environment) {
       tallies += 1;
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
@@ -85,40 +90,66 @@ function jobOf({ path }: TestFile): Job {
   };
 }
 
-/** Spares whoever runs a few pure tests the ten seconds that a database of their own takes to come up. */
-async function runWithoutDatabase(_lane: string, queue: Job[]): Promise<void> {
-  await runJobs(queue, {});
+type Variables = Readonly<Record<string, string>>;
+
+/** Runs a lane, whose PostgreSQL takes ten seconds to come up and is therefore started by the first job that needs it. */
+async function runLane(lane: string, queue: Job[]): Promise<void> {
+  let own: Promise<OwnDatabase> | undefined;
+  try {
+    await runJobs(queue, async ({ needsDatabase }) => {
+      if (!needsDatabase) return {};
+      own ??= startDatabase(join(folder, lane));
+      return (await own).variables;
+    });
+  } finally {
+    await (await own)?.stop();
+  }
 }
 
-async function runOnOwnDatabase(lane: string, queue: Job[]): Promise<void> {
-  const embedded = await startEmbeddedPostgres(join(folder, lane), CONNECTIONS_OF_A_LANE);
+interface OwnDatabase {
+  variables: Variables;
+  stop(): Promise<void>;
+}
+
+async function startDatabase(directory: string): Promise<OwnDatabase> {
+  const { startEmbeddedPostgres } = await import('../packages/process/src/embedded-postgres.ts');
+  const embedded = await startEmbeddedPostgres(directory, CONNECTIONS_OF_A_LANE);
   try {
-    await runOn(embedded.url, queue, { lastsNoLonger: true });
-  } finally {
+    const { variables, drop } = await prepareDatabase(embedded.url, { lastsNoLonger: true });
+    return { variables, stop: () => drop().finally(() => embedded.stop()) };
+  } catch (error) {
     await embedded.stop();
+    throw error;
   }
 }
 
-async function runOn(url: string, queue: Job[], { lastsNoLonger = false } = {}): Promise<void> {
-  const template = await makeTemplate(url, { lastsNoLonger });
-  try {
-    await runJobs(queue, { TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: template.name });
-  } finally {
-    await template.drop();
-  }
+/** Makes the database that those of the tests are copied from. */
+async function prepareDatabase(
+  url: string,
+  options: { lastsNoLonger: boolean },
+): Promise<{ variables: Variables; drop(): Promise<void> }> {
+  const { makeTemplate } = await import('../apps/shop/test/database.fixture.ts');
+  const template = await makeTemplate(url, options);
+  return {
+    variables: { TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: template.name },
+    drop: template.drop,
+  };
 }
 
 /** Runs what waits, one after another, until nothing does. */
-async function runJobs(queue: Job[], variables: Readonly<Record<string, string>>): Promise<void> {
-  const environment = {
-    ...process.env,
-    ...variables,
-    // Every process loads the same thousand modules, so they are compiled once for all of them.
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
-    ...(isDeep ? { TEST_DEEP: '1' } : {}),
-  };
-  for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift())
+async function runJobs(queue: Job[], variablesFor: (job: Job) => Promise<Variables>): Promise<void> {
+  for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift()) {
+    const variables = await variablesFor(job);
+    if (stop.signal.aborted) return;
+    const environment = {
+      ...process.env,
+      ...variables,
+      // Every process loads the same thousand modules, so they are compiled once for all of them.
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      ...(isDeep ? { TEST_DEEP: '1' } : {}),
+    };
     tell(job.name, await job.run(environment));
+  }
 }
 
 function tell(name: string, ran: Ran): void {
