@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { findTestFiles, LONGEST_SECONDS, partsOf } from './test-files.ts';
+import { findTestFiles, partsOf } from './test-files.ts';
 import { runTestFile } from './test-process.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -76,17 +76,6 @@ describe('what a test needs is what it imports', () => {
         path,
       );
     }
-  });
-
-  test('the files listed as longest exist, and come first', () => {
-    const longest = Object.keys(LONGEST_SECONDS);
-    const first = files.slice(0, longest.length).map(({ path }) => path);
-    assert.deepEqual(first.toSorted(), longest.toSorted());
-    const seconds = first.map((path) => LONGEST_SECONDS[path] ?? 0);
-    assert.deepEqual(
-      seconds,
-      seconds.toSorted((a, b) => b - a),
-    );
   });
 });
 

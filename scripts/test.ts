@@ -2,13 +2,15 @@
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
  * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests that need a database run
  * once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
- * runs only what can be run for hours; further arguments select files by a part of their path.
+ * runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which files took long;
+ * further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findTestFiles, type TestFile } from './test-files.ts';
+import { findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
+import { keepSeconds, listSeconds } from './test-seconds.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /**
@@ -39,6 +41,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 const folder = mkdtempSync(join(tmpdir(), 'farebox-tests-'));
 let passed = 0;
 const failed: string[] = [];
+const measuredSeconds = new Map<string, number>();
 let tallies = 0;
 
 interface Job {
@@ -73,6 +76,8 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
+if (!isDeep) keepSeconds(ROOT, measuredSeconds, listTestFiles(ROOT));
+if (flags.includes('--record')) listSeconds(ROOT, listTestFiles(ROOT));
 for (const name of failed) process.stdout.write(`\n✖ ${name}`);
 process.stdout.write(`\n${Math.round((performance.now() - startedAtMs) / 1_000)} s\n`);
 process.stdout.write(`\n${passed} passed, ${failed.length} failed\n`);
@@ -82,10 +87,13 @@ function jobOf({ path, needsDatabase }: TestFile): Job {
   return {
     name: path,
     needsDatabase,
-    run(environment) {
+    async run(environment) {
       tallies += 1;
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
-      return runTestFile(join(ROOT, path), join(folder, `${tallies}.tally`), options);
+      const ran = await runTestFile(join(ROOT, path), join(folder, `${tallies}.tally`), options);
+      // One that failed may have ended early, or waited for what never came.
+      if (ran.failed.length === 0) measuredSeconds.set(path, Math.round(ran.durationMs / 100) / 10);
+      return ran;
     },
   };
 }
