@@ -38,6 +38,7 @@ describe('what a test needs is what it imports', () => {
 
   test('by the name of a package too', () => {
     write('apps/named.ts', "import { a } from '@farebox/mcp-bridge/deep/a';\n");
+    write('packages/mcp-bridge/package.json', '{"exports":{"./deep/a":"./src/deep/a.ts"}}');
     write('packages/mcp-bridge/src/deep/a.ts', "export { b } from './b.ts';\n");
     assert.deepEqual([...partsOf(folder, 'apps/named.ts')].sort(), [
       ...['apps/named.ts', 'packages/mcp-bridge/src/deep/a.ts', 'packages/mcp-bridge/src/deep/b.ts'],

@@ -82,10 +82,19 @@ function importsOf(root: string, path: string): readonly string[] {
   const text = readFileSync(absolute, 'utf8');
   return [FROM, DYNAMIC].flatMap((pattern) =>
     Array.from(text.matchAll(pattern), ([, name = '']) => {
-      const ours = /^@farebox\/([\w-]+)\/(.+)$/.exec(name);
-      if (ours !== null) return `packages/${ours[1]}/src/${ours[2]}.ts`;
+      const [, ours, face] = /^@farebox\/([\w-]+)\/(.+)$/.exec(name) ?? [];
+      if (ours !== undefined && face !== undefined) return fileOfFace(root, ours, face);
       if (!name.startsWith('.')) return name;
       return relative(root, join(dirname(absolute), name)).replaceAll('\\', '/');
     }),
   );
+}
+
+/** The file that a package of ours exports by a name; the name itself when there is none. */
+function fileOfFace(root: string, name: string, face: string): string {
+  const path = join(root, `packages/${name}/package.json`);
+  if (!existsSync(path)) return face;
+  const { exports = {} }: { exports?: Record<string, string> } = JSON.parse(readFileSync(path, 'utf8'));
+  const file = exports[`./${face}`];
+  return file === undefined ? face : `packages/${name}/${file.slice(2)}`;
 }
