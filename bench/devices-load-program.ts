@@ -141,8 +141,12 @@ async function round(seconds: number): Promise<DeviceRound> {
   while (tookMs.length < sent && performance.now() < giveUpAtMs) await wait(5);
   const spentMs = performance.now() - startedAtMs;
   return {
-    ...{ sent, acknowledged: tookMs.length, perSecond: tookMs.length / (spentMs / 1_000) },
-    ...{ p50Ms: percentile(tookMs, 0.5), p99Ms: percentile(tookMs, 0.99), behindMs },
+    sent,
+    acknowledged: tookMs.length,
+    perSecond: tookMs.length / (spentMs / 1_000),
+    p50Ms: percentile(tookMs, 0.5),
+    p99Ms: percentile(tookMs, 0.99),
+    behindMs,
   };
 }
 

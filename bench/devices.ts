@@ -43,7 +43,9 @@ export async function measureDevices(
   const dataDir = resources.folder();
   const port = await freePort();
   const url = await startFarebox(resources, dataDir, {
-    ...{ DEVICE_MQTT_PORT: String(port), DEVICE_MQTT_CERT_FILE: certFile, DEVICE_MQTT_KEY_FILE: keyFile },
+    DEVICE_MQTT_PORT: String(port),
+    DEVICE_MQTT_CERT_FILE: certFile,
+    DEVICE_MQTT_KEY_FILE: keyFile,
     METRICS_TOKEN,
   });
   const devices = await registered(dataDir, count);
@@ -95,7 +97,10 @@ function linesOf(found: { ours: Measured[]; opponent: Measured[] }, count: numbe
     pick: Exclude<keyof Measured, 'sent' | 'acknowledged' | 'behindMs'>,
     goal: ComparedLine['goal'] = null,
   ): ComparedLine => ({
-    ...{ part: 'p', measured, unit, goal },
+    part: 'p',
+    measured,
+    unit,
+    goal,
     ...compare(
       found.ours.map((each) => each[pick]),
       found.opponent.map((each) => each[pick]),
@@ -151,7 +156,13 @@ function registered(dataDir: string, count: number): Promise<LoadDevice[]> {
     for (let nth = 0; nth < count; nth++) {
       const deviceId = `bench-${nth}`;
       const device = await registry.register({
-        ...{ deviceId, owner: OWNER, name: null, fleetId: null, public: true, simulated: false, place: null },
+        deviceId,
+        owner: OWNER,
+        name: null,
+        fleetId: null,
+        public: true,
+        simulated: false,
+        place: null,
         sensors: { temperature: 'celsius' },
       });
       if (typeof device === 'string' || 'conflict' in device)

@@ -18,6 +18,18 @@ import { alternate, compare } from './rounds.ts';
 const LEFT_OPEN = 2_000;
 const ACCOUNTS = 200;
 const FIRST_ACCOUNT = 500_000;
+/** A call whose time is over as soon as it begins. */
+const LEFT_CALL = {
+  keyId: null,
+  rail: 'credits',
+  service: 'ping',
+  priceMicros: 250_000n,
+  revenue: 'revenue_credits',
+  ttlMs: 0,
+  identity: null,
+  onChainIdentity: null,
+  fingerprint: null,
+} as const;
 /** The cost should not grow with the history. */
 const GOAL = { atLeast: 0.9 };
 
@@ -57,9 +69,9 @@ export async function measureJobs(resources: Resources, plan: Plan): Promise<Com
   async function giveBack({ calls, reconciler }: Side): Promise<number> {
     const left = Array.from({ length: LEFT_OPEN }, (_, n) =>
       calls.begin({
-        ...{ id: newTransferId(Date.now()), accountId: BigInt(FIRST_ACCOUNT + (n % ACCOUNTS)), keyId: null },
-        ...{ rail: 'credits', service: 'ping', priceMicros: 250_000n, revenue: 'revenue_credits', ttlMs: 0 },
-        ...{ identity: null, onChainIdentity: null, fingerprint: null },
+        ...LEFT_CALL,
+        id: newTransferId(Date.now()),
+        accountId: BigInt(FIRST_ACCOUNT + (n % ACCOUNTS)),
       }),
     );
     await Promise.all(left);

@@ -13,6 +13,7 @@ import { alternate, compare } from './rounds.ts';
 
 const PATH = '/x402/ping';
 const CONNECTIONS = 64;
+const ORDER = { path: PATH, body: '{}', connections: CONNECTIONS, expectStatus: 200 };
 const KEYS = 200;
 /** Callers of the locked account. Each waits for its answer, and asks again. */
 const HELD_CALLERS = 4;
@@ -33,11 +34,7 @@ export async function measureLockedAccount(
   const [heldKey = '', ...apiKeys] = await makeKeys(dataDir, KEYS + 1);
   const told = { held: 0, sold: 0 };
 
-  const send = (durationMs: number) =>
-    load.send({
-      ...{ url, path: PATH, body: '{}', apiKeys, connections: CONNECTIONS },
-      ...{ until: { durationMs }, expectStatus: 200 },
-    });
+  const send = (durationMs: number) => load.send({ ...ORDER, url, apiKeys, until: { durationMs } });
 
   async function askForHeld(isOver: () => boolean): Promise<void> {
     while (!isOver()) {

@@ -28,7 +28,8 @@ export async function measureRegistry(
   const start = async (services: keyof typeof folders): Promise<Started> => {
     const environment = {
       ...serverEnvironment(folders[services], await freePort()),
-      ...{ METRICS_TOKEN, LOG_LEVEL: 'error' },
+      METRICS_TOKEN,
+      LOG_LEVEL: 'error',
       ...(services === 'ping' ? { SERVICES: 'ping' } : {}),
     };
     const startedAtMs = performance.now();
@@ -60,7 +61,10 @@ export async function measureRegistry(
     unit: ComparedLine['unit'],
     pick: Exclude<keyof Started, 'bytes'>,
   ): ComparedLine => ({
-    ...{ part: 'q', measured, unit, goal: null },
+    part: 'q',
+    measured,
+    unit,
+    goal: null,
     ...compare(
       found.ours.map((each) => each[pick]),
       found.opponent.map((each) => each[pick]),

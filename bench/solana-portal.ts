@@ -19,6 +19,7 @@ import { alternate, compare } from './rounds.ts';
 
 const CONNECTIONS = 16;
 const ASKED = { amount_usdc: 5 };
+const UNSIGNED = { encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true };
 const USD = 1_000_000;
 const WALLET_USD = 100_000;
 const WALLET_LAMPORTS = 10_000_000_000;
@@ -59,9 +60,7 @@ export async function measureSolanaPortal(
   const body = JSON.stringify({ wallet: signer.address, ...ASKED });
   const path = '/api/solana-yield/deposit-tx';
   const { transactions } = await post(url + path, body);
-  const simulated = rpcBody('simulateTransaction', transactions[0].base64, {
-    ...{ encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true },
-  });
+  const simulated = rpcBody('simulateTransaction', transactions[0].base64, UNSIGNED);
   const bundles = (durationMs: number) => load.send({ url, path, body, ...order, until: { durationMs } });
   const simulations = (durationMs: number) =>
     load.send({ url: chain.url, path: '/', body: simulated, ...order, until: { durationMs } });
@@ -91,7 +90,9 @@ export async function measureSolanaPortal(
     measured: string,
     found: { ours: { perSecond: number }[]; opponent: { perSecond: number }[] },
   ) => ({
-    ...{ part: 'o' as const, measured, unit: 'requests/s' as const },
+    part: 'o' as const,
+    measured,
+    unit: 'requests/s' as const,
     ...compare(
       found.ours.map(({ perSecond }) => perSecond),
       found.opponent.map(({ perSecond }) => perSecond),

@@ -72,7 +72,10 @@ export async function measureWebhooks(
   return {
     lines: [
       {
-        ...{ part: 'r', measured: `${MESSAGES} messages to one receiver`, unit: 'messages/s', goal: null },
+        part: 'r',
+        measured: `${MESSAGES} messages to one receiver`,
+        unit: 'messages/s',
+        goal: null,
         ...compared,
       },
     ],
@@ -95,12 +98,18 @@ async function webhookTo(resources: Resources, pools: Pools, url: string) {
   const { accountId } = known;
   const webhooks = createWebhooks(sql, { seal, currentId: secrets.current.id, nowMs: Date.now });
   const made = await webhooks.create(accountId, {
-    ...{ url, events: ['refund.made'], lowBelowMicros: null, email: null },
+    url,
+    events: ['refund.made'],
+    lowBelowMicros: null,
+    email: null,
   });
   if (made === null) throw new Error('the webhook was refused');
   const sender = createSender({ allowPrivate: true, userAgent: 'bench' });
   const outbox = createOutbox(sql, {
-    ...{ sender, seal, baseUrl: 'http://127.0.0.1', nowMs: Date.now },
+    sender,
+    seal,
+    baseUrl: 'http://127.0.0.1',
+    nowMs: Date.now,
     mailer: { enqueue: async () => {} },
     report({ outcome, result }) {
       if (outcome !== 'taken') throw new Error(`(r) a message was ${outcome}: ${result}`);

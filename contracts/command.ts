@@ -91,8 +91,11 @@ async function deployFromFile(): Promise<number> {
   if (built.exitCode !== 0) return built.exitCode;
   try {
     await deploy({
-      ...{ rpcUrl, key: key as `0x${string}`, setup: readSetup(file) },
-      ...{ send: flags.includes('--send'), recordFile: `${file.replace(/\.json$/, '')}.deployed.json` },
+      rpcUrl,
+      key: key as `0x${string}`,
+      setup: readSetup(file),
+      send: flags.includes('--send'),
+      recordFile: `${file.replace(/\.json$/, '')}.deployed.json`,
       say: (line) => void process.stdout.write(`${line}\n`),
     });
     return 0;

@@ -76,7 +76,10 @@ test('a vault is deployed to the right chain alone: first tried, then written do
   );
   assert(owner && keeper && guardian && feeRecipient);
   const setup: Setup = {
-    ...{ chainId: 8453, name: 'Farebox USDC', symbol: 'fbUSDC', active: 'compound' },
+    chainId: 8453,
+    name: 'Farebox USDC',
+    symbol: 'fbUSDC',
+    active: 'compound',
     usdc: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     aavePool: '0xA238Dd80C259a72e81d7e4664a9801593F98d1c5',
     comet: '0xb125E6687d4313864e53df431d5425969c15Eb2F',
@@ -89,7 +92,11 @@ test('a vault is deployed to the right chain alone: first tried, then written do
   let said = '';
   const run = (change: Partial<Parameters<typeof deploy>[0]> = {}) =>
     deploy({
-      ...{ rpcUrl: chain.url, setup, key, send: false, recordFile },
+      rpcUrl: chain.url,
+      setup,
+      key,
+      send: false,
+      recordFile,
       say(line) {
         said += `${line}\n`;
       },
@@ -268,7 +275,9 @@ test('a vault is deployed to the right chain alone: first tried, then written do
     assert.equal(await node.readContract({ ...ask, address: vault.address, functionName: 'seeded' }), true);
     const dead: Address = '0x000000000000000000000000000000000000dEaD';
     const seed = await node.readContract({
-      ...{ ...ask, address: vault.address, functionName: 'balanceOf' },
+      ...ask,
+      address: vault.address,
+      functionName: 'balanceOf',
       args: [dead],
     });
     assert(seed > 999n * 10n ** 9n && seed <= 10n ** 12n, `${seed}, the shares of 1 USDC, have no key`);

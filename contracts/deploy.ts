@@ -174,7 +174,9 @@ function senderOf(client: Chain, wallet: WalletClient<Transport, typeof base, Pr
 async function mustHoldSeed(client: Chain, { usdc }: Setup, deployer: Address, vault: Placed): Promise<void> {
   if (vault.block !== null && (await isSeeded(client, vault.address))) return;
   const held = await client.readContract({
-    ...{ address: usdc, abi: SEEDING, functionName: 'balanceOf' },
+    address: usdc,
+    abi: SEEDING,
+    functionName: 'balanceOf',
     args: [deployer],
   });
   if (held < SEED)
@@ -222,13 +224,17 @@ async function planOf(
   const addressAt = (offset: number) => getContractAddress({ from: deployer, nonce: BigInt(nonce + offset) });
   const vault = await simulated(client, deployer, 'FareboxVault', addressAt(0), [argumentOf(setup)]);
   const helper = await simulated(client, deployer, 'PermitDeposit', addressAt(1), [vault.placed.address], {
-    ...{ address: vault.placed.address, code: vault.code },
+    address: vault.placed.address,
+    code: vault.code,
   });
   const { compiler, settings } = artifact('FareboxVault').metadata;
   return {
-    ...{ chainId: base.id, deployer, setupSha256 },
+    chainId: base.id,
+    deployer,
+    setupSha256,
     compiler: {
-      ...{ version: compiler.version, evmVersion: settings.evmVersion },
+      version: compiler.version,
+      evmVersion: settings.evmVersion,
       optimizerRuns: settings.optimizer.runs,
     },
     contracts: [vault.placed, helper.placed],
@@ -278,9 +284,13 @@ async function simulated(
   return {
     code,
     placed: {
-      ...{ contract, address, arguments: args[0] },
+      contract,
+      address,
+      arguments: args[0],
       encodedArguments: `0x${data.slice(bytecode.object.length)}`,
-      ...{ codeHash: keccak256(code), transaction: null, block: null },
+      codeHash: keccak256(code),
+      transaction: null,
+      block: null,
     },
   };
 }

@@ -79,8 +79,11 @@ async function passes({ contract, variable }: Contract, code: string): Promise<b
       shows: 'nothing',
       timeoutMs: TESTS_MS,
       environment: {
-        ...{ [variable]: artifact, SOLC_ANSWERS: join(ROOT, FOLDER, 'answers') },
-        ...{ FOUNDRY_FUZZ_RUNS: '16', FOUNDRY_INVARIANT_RUNS: '2', FOUNDRY_CODE_SIZE_LIMIT: '1000000' },
+        [variable]: artifact,
+        SOLC_ANSWERS: join(ROOT, FOLDER, 'answers'),
+        FOUNDRY_FUZZ_RUNS: '16',
+        FOUNDRY_INVARIANT_RUNS: '2',
+        FOUNDRY_CODE_SIZE_LIMIT: '1000000',
         // What fails with a bug is no example to be tried without it.
         FOUNDRY_FUZZ_FAILURE_PERSIST_DIR: `${FOLDER}/fuzz`,
         FOUNDRY_INVARIANT_FAILURE_PERSIST_DIR: `${FOLDER}/invariant`,
@@ -94,8 +97,11 @@ async function passes({ contract, variable }: Contract, code: string): Promise<b
 /** What has been found already, as far as it still holds. */
 function soFar(fresh: boolean): Results {
   const none: Results = {
-    ...{ sources: hashOf('contracts/src'), tests: hashOf('contracts/test') },
-    ...{ killed: [], survived: [], broken: [] },
+    sources: hashOf('contracts/src'),
+    tests: hashOf('contracts/test'),
+    killed: [],
+    survived: [],
+    broken: [],
   };
   if (fresh) return none;
   try {

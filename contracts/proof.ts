@@ -65,14 +65,16 @@ export async function prove(
   const minter = await client.readContract({ address: usdc, abi: USDC_ABI, functionName: 'masterMinter' });
   const { abi, bytecode } = made;
   const ofUsdc = (from: Address, functionName: never, args: never): Call => ({
-    ...{ from, to: usdc },
+    from,
+    to: usdc,
     data: encodeFunctionData({ abi: USDC_ABI, functionName, args }),
   });
   for (const [index, active] of PROTOCOLS.entries()) {
     const data = encodeDeployData({ abi, bytecode, args: [made.argumentOf({ ...setup, active })] });
     const vault = getContractAddress({ opcode: 'CREATE2', from: MAKER, salt: SALT, bytecode: data });
     const ofVault = (functionName: string, args: readonly unknown[] = []): Call => ({
-      ...{ from: PROVER, to: vault },
+      from: PROVER,
+      to: vault,
       data: encodeFunctionData({ abi, functionName, args }),
     });
     const net = (DEPOSIT * BigInt(10_000 - setup.fees.entryBps)) / 10_000n;

@@ -346,6 +346,13 @@ describe('a table has one owner,', () => {
   });
 });
 
+test('no literal is spread inside another', () => {
+  const everywhere = files('{*,{apps,packages,bench,scripts,examples,contracts}/**/*}.{ts,js,mjs,cjs}');
+  assert(everywhere.length > 1_000);
+  const spread = everywhere.filter((path) => /\.\.\.[\s(]*\{/.test(read(path)));
+  assert.deepEqual(spread, [], 'Write its properties in its place, or spread a group that has a name.');
+});
+
 test('a long function does not grow, and no other becomes long', () => {
   const known: Record<string, number> = JSON.parse(read('scripts/long-functions.json'));
   const long = longFunctions(ROOT);

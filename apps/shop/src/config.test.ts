@@ -88,13 +88,11 @@ test('production starts with what it needs, and refuses sandbox parts, weak secr
 test('a misspelt variable is refused, whichever it is, and what a cluster sets is not', () => {
   const WALLET_ENCRYPTION_KEYS = '00'.repeat(32);
   const misspelt = {
-    ...{
-      WALLET_ENCRYPTION_KEYS,
-      METRICS_TOKENS: 'x',
-      MAIL_FORM: 'a@b.test',
-      DRAIN_TIMEOUT: '1',
-      LOG_LVL: 'info',
-    },
+    WALLET_ENCRYPTION_KEYS,
+    METRICS_TOKENS: 'x',
+    MAIL_FORM: 'a@b.test',
+    DRAIN_TIMEOUT: '1',
+    LOG_LVL: 'info',
     ...Object.fromEntries(
       VARIABLES.filter(({ name }) => name.includes('_')).map(({ name }) => [`${name}X`, 'anything']),
     ),

@@ -91,7 +91,9 @@ async function agent03(way: Way, binding: Binding): Promise<Agent> {
   const client = await factory.createFromUrl(PUBLIC);
   const messageOf = ({ text, data, ...ids }: ToSend) => ({
     message: {
-      ...{ kind: 'message', role: 'user', ...ids },
+      kind: 'message',
+      role: 'user',
+      ...ids,
       parts: [
         ...(text === undefined ? [] : [{ kind: 'text', text }]),
         ...(data === undefined ? [] : [{ kind: 'data', data }]),
@@ -124,7 +126,8 @@ async function agent10(way: Way, binding: Binding): Promise<Agent> {
   const requestOf = ({ text, data, ...ids }: ToSend) =>
     SendMessageRequest.fromJSON({
       message: {
-        ...{ role: 'ROLE_USER', ...ids },
+        role: 'ROLE_USER',
+        ...ids,
         parts: [...(text === undefined ? [] : [{ text }]), ...(data === undefined ? [] : [{ data }])],
       },
     });
@@ -165,7 +168,9 @@ export function seen(task: Json): SeenTask {
   const { id, contextId, status, artifacts = [] } = task;
   const parts: Json[] = status.message?.parts ?? [];
   return {
-    ...{ id, contextId, state: stateOf(status.state) },
+    id,
+    contextId,
+    state: stateOf(status.state),
     text: parts.find(({ text }) => text !== undefined)?.text ?? '',
     data: parts.find(({ data }) => data !== undefined)?.data,
     metadata: status.message?.metadata ?? {},

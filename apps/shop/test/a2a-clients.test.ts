@@ -148,7 +148,9 @@ for (const [name, meet] of Object.entries(AGENTS)) {
 
       const paying = {
         messageId: randomUUID(),
-        ...{ taskId: first.id, contextId: first.contextId, text: 'Here is the payment.' },
+        taskId: first.id,
+        contextId: first.contextId,
+        text: 'Here is the payment.',
         metadata: submitted(await sign(terms)),
       };
       const before = await world.received();
@@ -309,7 +311,8 @@ for (const [name, meet] of Object.entries(AGENTS)) {
       );
       assert.equal(wrong.data?.fields[0].field, 'name');
       const right = await agent.send({
-        ...{ messageId: randomUUID(), taskId: wrong.id },
+        messageId: randomUUID(),
+        taskId: wrong.id,
         data: { skill: 'nickel', input: { name } },
       });
       assert.deepEqual([right.state, right.answer?.name, await balanceOf(key)], ['completed', name, 0.95]);
@@ -340,8 +343,10 @@ describe('who pays', () => {
     assert.equal(failed.metadata[STATUS], 'payment-failed');
     assert.equal(failed.metadata['x402.payment.error'], 'INSUFFICIENT_FUNDS');
     assert.deepEqual(failed.metadata['x402.payment.receipts'][0], {
-      ...{ success: false, errorReason: 'PAYMENT_INSUFFICIENT_FUNDS' },
-      ...{ network: 'eip155:8453', transaction: '' },
+      success: false,
+      errorReason: 'PAYMENT_INSUFFICIENT_FUNDS',
+      network: 'eip155:8453',
+      transaction: '',
     });
     assert.equal(script.runs, 0);
   });
@@ -487,10 +492,7 @@ describe('while it runs', () => {
     const response = await fetch(`${there.url}/a2a`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': key },
-      body: JSON.stringify({
-        ...{ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask' },
-        params: { id: task.id },
-      }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: task.id } }),
     });
     letGo();
     const events = (await response.text())
@@ -799,7 +801,9 @@ describe('what is no message', () => {
         (method) =>
           [
             JSON.stringify({
-              ...{ jsonrpc: '2.0', id: 1, method },
+              jsonrpc: '2.0',
+              id: 1,
+              method,
               params: { ...message(asking('nickel')), configuration: { historyLength: -1 } },
             }),
             -32602,

@@ -51,7 +51,9 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
   const response = await fetch(server.url + path, {
-    ...{ method: 'POST', headers: { ...JSON_TYPE, ...headers }, body: JSON.stringify(body) },
+    method: 'POST',
+    headers: { ...JSON_TYPE, ...headers },
+    body: JSON.stringify(body),
   });
   return { status: response.status, headers: response.headers, answer: (await response.json()) as Json };
 }

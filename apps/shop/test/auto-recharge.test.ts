@@ -64,7 +64,9 @@ async function buyKey(
 ): Promise<{ key: string; accountId: bigint }> {
   const opened = await jsonOf(
     world.post('/api/m2m/credits/checkout/session', {
-      ...{ amountUsd, email: OWNER, autoRecharge: { enabled: true, ...autoRecharge } },
+      amountUsd,
+      email: OWNER,
+      autoRecharge: { enabled: true, ...autoRecharge },
     }),
   );
   assert.equal((await world.pay(opened.checkoutUrl, number === undefined ? {} : { number })).status, 303);
@@ -89,7 +91,7 @@ const spend = (key: string, calls: number, servers: TestServer[] = [world.server
 function library(): Stripe {
   const { hostname, port } = new URL(world.provider.url);
   const { CARD_PROVIDER_KEY: secretKey } = world.environment;
-  return new Stripe(secretKey, { ...{ host: hostname, port, protocol: 'http', telemetry: false } });
+  return new Stripe(secretKey, { host: hostname, port, protocol: 'http', telemetry: false });
 }
 
 /** What the provider has of an account's recharges, newest first. */
@@ -199,7 +201,11 @@ for (const fault of ['drop-after', 'never-after'] as const) {
     // Nor does the provider's own message tell.
     world.gate(false);
     await world.control('POST', '/faults', {
-      ...{ on: 'api', fault, method: 'POST', path: '/v1/payment_intents', times: 2 },
+      on: 'api',
+      fault,
+      method: 'POST',
+      path: '/v1/payment_intents',
+      times: 2,
     });
     const under = run();
     await until('the charge at the provider', async () => (await paidOf(accountId)).length === 1);
@@ -224,7 +230,11 @@ test('refuse-after: a provider that charges and says no is looked at, and not as
   await spend(key, 1);
   world.gate(false);
   await world.control('POST', '/faults', {
-    ...{ on: 'api', fault: 'refuse-after', method: 'POST', path: '/v1/payment_intents', times: 2 },
+    on: 'api',
+    fault: 'refuse-after',
+    method: 'POST',
+    path: '/v1/payment_intents',
+    times: 2,
   });
   assert.equal(await run(), 1);
   const { autoRecharge, balanceUsd } = await world.me(key);
@@ -240,7 +250,11 @@ test('a provider that is away charges nobody; the sweeper has it charged when it
   const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9 });
   await spend(key, 1);
   await world.control('POST', '/faults', {
-    ...{ on: 'api', fault: 'error-before', method: 'POST', path: '/v1/payment_intents', times: 2 },
+    on: 'api',
+    fault: 'error-before',
+    method: 'POST',
+    path: '/v1/payment_intents',
+    times: 2,
   });
   assert.equal(await run(), 1);
   assert.equal((await chargesOf(accountId)).length, 0);
@@ -363,7 +377,8 @@ test('two changes by whoever found the key: the card is not charged more than it
 test('the payment page says what is agreed to by paying', async () => {
   const opened = await jsonOf(
     world.post('/api/m2m/credits/checkout/session', {
-      ...{ amountUsd: 5, autoRecharge: { enabled: true, thresholdUsd: 20, topUpUsd: 100 } },
+      amountUsd: 5,
+      autoRecharge: { enabled: true, thresholdUsd: 20, topUpUsd: 100 },
     }),
   );
   const page = await (await fetch(opened.checkoutUrl)).text();
@@ -391,7 +406,8 @@ test('what is wrong with a request is said with its field; a key without a card 
   }
   assert.deepEqual((await recharge(key)).thresholdUsd, '5.000000');
   const opened = await world.post('/api/m2m/credits/checkout/session', {
-    ...{ amountUsd: 5, autoRecharge: { enabled: true, thresholdUsd: 6 } },
+    amountUsd: 5,
+    autoRecharge: { enabled: true, thresholdUsd: 6 },
   });
   assert.deepEqual([opened.status, (await jsonOf(opened)).code], [400, 'INVALID_AUTO_RECHARGE']);
 
@@ -421,7 +437,11 @@ test('a card that is disputed on one account is forgotten on the others too, and
   // One of the others has a charge under way that the provider has not heard of.
   await spend(waiting.key, 1);
   await world.control('POST', '/faults', {
-    ...{ on: 'api', fault: 'error-before', method: 'POST', path: '/v1/payment_intents', times: 2 },
+    on: 'api',
+    fault: 'error-before',
+    method: 'POST',
+    path: '/v1/payment_intents',
+    times: 2,
   });
   assert.equal(await run(), 1);
   const [payment] = await world.database.sql<{ id: string; payment_intent_id: string }[]>`

@@ -31,8 +31,13 @@ async function buy(refundCents: number, spendMicros: bigint): Promise<string> {
   if (spendMicros > 0n) {
     const id = '00000000-0000-8000-8000-000000000001';
     const spent = await createLedger(world.database, Date.now).transfer({
-      ...{ id, accountId: known.accountId, phase: 'posted', side: 'debit', house: 'trial_expired' },
-      ...{ amountMicros: spendMicros, code: 'trial_expiry' },
+      id,
+      accountId: known.accountId,
+      phase: 'posted',
+      side: 'debit',
+      house: 'trial_expired',
+      amountMicros: spendMicros,
+      code: 'trial_expiry',
     });
     assert.equal(spent.status, 'done');
   }
@@ -76,8 +81,12 @@ test('each rule holds, and finds what breaks it', async () => {
   for (const { name, finding } of books.checks) assert.equal(finding, null, name);
   // 50 paid for 60, twice. Of one, 20 went back while 2 were left: 18 are owed, and the bonus is spent.
   assert.deepEqual(books.cards, {
-    ...{ orders: 2n, paidMicros: 100_000_000n, reversedMicros: 20_000_000n, disputedMicros: 0n },
-    ...{ owedMicros: 18_000_000n, promotionsMicros: 20_000_000n },
+    orders: 2n,
+    paidMicros: 100_000_000n,
+    reversedMicros: 20_000_000n,
+    disputedMicros: 0n,
+    owedMicros: 18_000_000n,
+    promotionsMicros: 20_000_000n,
   });
 
   const [payments, clearing, debts, taken, debtFreezes, keyFreezes, keys] = CARD_BOOKS.rules.map(

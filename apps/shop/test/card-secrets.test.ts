@@ -23,11 +23,9 @@ const secrets = new Map<string, string>();
 before(async () => {
   world = await startCardWorld({
     environment: {
-      ...{
-        ADMIN_TOKENS: `desk:${OPERATOR}`,
-        SMTP_URL: 'smtp://127.0.0.1:1',
-        MAIL_FROM: 'credits@farebox.test',
-      },
+      ADMIN_TOKENS: `desk:${OPERATOR}`,
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      MAIL_FROM: 'credits@farebox.test',
     },
   });
   replica = await world.open();
@@ -80,14 +78,19 @@ async function keyOf(bought: { askStatus: () => Promise<Response> }): Promise<st
 async function paymentMethod(token: string): Promise<string> {
   const { hostname, port } = new URL(world.provider.url);
   const stripe = new Stripe(world.environment.CARD_PROVIDER_KEY, {
-    ...{ host: hostname, port, protocol: 'http', telemetry: false },
+    host: hostname,
+    port,
+    protocol: 'http',
+    telemetry: false,
   });
   return (await stripe.paymentMethods.create({ type: 'card', card: { token } })).id;
 }
 
 test('a person pays: declined, then well, with a card that is kept; the agent asks rightly and wrongly', async () => {
   const bought = await checkout({
-    ...{ amountUsd: 5, email: 'owner@example.com', keyName: 'secret keeper' },
+    amountUsd: 5,
+    email: 'owner@example.com',
+    keyName: 'secret keeper',
     autoRecharge: { enabled: true, thresholdUsd: 5, topUpUsd: 5 },
   });
   await told(bought.askStatus(), 200);
@@ -205,7 +208,8 @@ test('what goes wrong: the provider, the database, messages, and operators', asy
   assert(order !== undefined);
   const operate = (act: string, body: object, token = OPERATOR) =>
     world.post(`/admin/api/accounts/${order.account_id}/${act}`, body, {
-      ...{ authorization: `Bearer ${token}`, 'idempotency-key': randomUUID() },
+      authorization: `Bearer ${token}`,
+      'idempotency-key': randomUUID(),
     });
   await told(operate('grant', { amountUsd: '1', reason: 'of kindness' }), 200);
   await told(operate('grant', { amountUsd: '1', reason: 'of kindness' }, `${OPERATOR}x`), 401);

@@ -39,8 +39,12 @@ const signed = (body: string | Buffer, atS = nowS(), secret = WEBHOOK_SECRET) =>
 function eventOf(object: object, special: object = {}): string {
   events += 1;
   return JSON.stringify({
-    ...{ id: `evt_test_${events}`, object: 'event', created: nowS(), livemode: false },
-    ...{ type: 'payment_intent.succeeded', data: { object: { object: 'payment_intent', ...object } } },
+    id: `evt_test_${events}`,
+    object: 'event',
+    created: nowS(),
+    livemode: false,
+    type: 'payment_intent.succeeded',
+    data: { object: { object: 'payment_intent', ...object } },
     ...special,
   });
 }
@@ -242,7 +246,11 @@ describe('what is signed and strange', () => {
       [{ order: 'nothing of ours' }, 500],
     ] as const) {
       await stripe.paymentIntents.create({
-        ...{ amount, currency: 'usd', confirm: true, payment_method: 'pm_card_visa', metadata },
+        amount,
+        currency: 'usd',
+        confirm: true,
+        payment_method: 'pm_card_visa',
+        metadata,
         automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
       });
     }
@@ -270,9 +278,7 @@ async function library() {
   const { default: Stripe } = await import('stripe');
   const { hostname, port } = new URL(world.provider.url);
   const { CARD_PROVIDER_KEY = '' } = world.environment;
-  const stripe = new Stripe(CARD_PROVIDER_KEY, {
-    ...{ host: hostname, port, protocol: 'http', telemetry: false },
-  });
+  const stripe = new Stripe(CARD_PROVIDER_KEY, { host: hostname, port, protocol: 'http', telemetry: false });
   return { stripe };
 }
 
@@ -357,10 +363,16 @@ describe('an outage of ours', () => {
       const { hostname, port } = new URL(quiet.provider.url);
       const { default: Stripe } = await import('stripe');
       const stripe = new Stripe(quiet.environment.CARD_PROVIDER_KEY, {
-        ...{ host: hostname, port, protocol: 'http', telemetry: false },
+        host: hostname,
+        port,
+        protocol: 'http',
+        telemetry: false,
       });
       await stripe.paymentIntents.create({
-        ...{ amount: 700, currency: 'usd', confirm: true, payment_method: 'pm_card_visa' },
+        amount: 700,
+        currency: 'usd',
+        confirm: true,
+        payment_method: 'pm_card_visa',
         automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
         metadata: { order: '-'.repeat(36) },
       });

@@ -17,7 +17,11 @@ const PATH = 'pick-one';
 const CHOICES = [{ field: 'thing', value: 'apple', about: 'A fruit' }];
 const known = new Set(['apple']);
 const pickOne = defineService({
-  ...{ path: PATH, name: 'Pick One', tag: 'Discovery', priceUsd: '0.10', mpp: true },
+  path: PATH,
+  name: 'Pick One',
+  tag: 'Discovery',
+  priceUsd: '0.10',
+  mpp: true,
   summary: 'Tells of a thing.',
   input: z.object({ thing: z.string().max(20).describe('What is told of') }),
   output: z.object({ about: z.literal('A fruit').describe('What it is') }),
@@ -40,9 +44,7 @@ let world: MppWorld;
 let server: Storefront;
 before(async () => {
   [database, world] = await Promise.all([openTestDatabase(), startMppWorld()]);
-  server = await openStorefront({
-    ...{ pools: database, services: [pickOne], environment: world.environment },
-  });
+  server = await openStorefront({ pools: database, services: [pickOne], environment: world.environment });
 });
 after(async () => {
   await server?.stop();

@@ -141,8 +141,10 @@ async function mcp(params: unknown, headers: Record<string, string>) {
   const response = await fetch(`${server.url}/mcp`, {
     method: 'POST',
     headers: {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      ...{ 'mcp-protocol-version': '2025-11-25', ...headers },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2025-11-25',
+      ...headers,
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
   });

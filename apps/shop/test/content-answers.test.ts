@@ -185,7 +185,9 @@ for (const { path, type, micros } of SOLD) {
     test(`a process that ${blow.falls} taking the price of ${type} costs it once, and no byte of it`, async () => {
       let laterMs = 0;
       const replica = await startMortalReplica({
-        ...{ databaseUrl: database.url, services, environment: world.environment },
+        databaseUrl: database.url,
+        services,
+        environment: world.environment,
         nowMs: () => Date.now() + laterMs,
       });
       try {

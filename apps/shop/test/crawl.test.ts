@@ -22,8 +22,11 @@ before(async () => {
     startUpstreams(),
   ]);
   const environment = {
-    ...{ ...EVERYTHING_ON, ...world.environment },
-    ...{ PUBLIC_URL, CONTACT_EMAIL: 'operator@farebox.test', TRIAL_ALLOW_INTERNAL: 'true' },
+    ...EVERYTHING_ON,
+    ...world.environment,
+    PUBLIC_URL,
+    CONTACT_EMAIL: 'operator@farebox.test',
+    TRIAL_ALLOW_INTERNAL: 'true',
   };
   server = await startTestServer({ pools: database, environment, upstreamsUrl: upstreams.url });
 });

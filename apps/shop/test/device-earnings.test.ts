@@ -47,14 +47,14 @@ const EARNED = {
 const earned = () => shares.earned(ownerId);
 const giveBack = (accountId: bigint, call: string) =>
   server.app.ledger.transfer({
-    ...{
-      id: transferIdFor(`back ${call}`),
-      accountId,
-      phase: 'posted',
-      side: 'credit',
-      house: 'revenue_credits',
-    },
-    ...{ amountMicros: 50_000n, code: 'call_refund', note: `undelivered call ${call}` },
+    id: transferIdFor(`back ${call}`),
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'revenue_credits',
+    amountMicros: 50_000n,
+    code: 'call_refund',
+    note: `undelivered call ${call}`,
   });
 
 test('a share of each call is set aside with its price, and paid out after its time', async () => {
@@ -126,26 +126,33 @@ test('a call that a chain pays is shared when it is captured, and no more when t
   const { calls, ledger } = server.app;
   const nowMs = Date.now();
   const call = {
-    ...{ id: newTransferId(nowMs), accountId: 5n, service: 'iot-sensor-reading', priceMicros: 50_000n },
+    id: newTransferId(nowMs),
+    accountId: 5n,
+    service: 'iot-sensor-reading',
+    priceMicros: 50_000n,
     revenue: 'revenue_x402',
   } as const;
   const identity = `test:${call.id}`;
   await calls.begin({
     ...call,
-    ...{
-      keyId: null,
-      rail: 'x402',
-      identity,
-      onChainIdentity: identity,
-      fingerprint: Buffer.alloc(32),
-      ttlMs: 60_000,
-    },
+    keyId: null,
+    rail: 'x402',
+    identity,
+    onChainIdentity: identity,
+    fingerprint: Buffer.alloc(32),
+    ttlMs: 60_000,
   });
   const payer = { by: 'signature', network: 'eip155:8453', address: '0x1' } as const;
   await shares.note({ callId: call.id, payer, beneficiary: ownerId, partPerMillion: 400_000n });
   const payment = {
-    ...{ identity, network: 'eip155:8453', asset: '0x2', payer: '0x1', payTo: '0x3', amountUnits: 50_000n },
-    ...{ deadAfterMs: nowMs + 60_000, evidence: {} },
+    identity,
+    network: 'eip155:8453',
+    asset: '0x2',
+    payer: '0x1',
+    payTo: '0x3',
+    amountUnits: 50_000n,
+    deadAfterMs: nowMs + 60_000,
+    evidence: {},
   };
   await calls.keep({ id: call.id, accountId: 5n, rail: 'x402', payment, answer: null, leaseMs: 60_000 });
   assert.deepEqual(await earned(), earlier);
@@ -154,8 +161,13 @@ test('a call that a chain pays is shared when it is captured, and no more when t
   assert.equal((await earned()).dueMicros, earlier.dueMicros + 20_000n);
   await assertBooksClosed(database.sql);
   await ledger.transfer({
-    ...{ id: transferIdFor(`lost:${call.id}`), accountId: 5n, phase: 'posted', side: 'credit' },
-    ...{ house: 'settlement_losses', amountMicros: 50_000n, code: 'settlement_lost' },
+    id: transferIdFor(`lost:${call.id}`),
+    accountId: 5n,
+    phase: 'posted',
+    side: 'credit',
+    house: 'settlement_losses',
+    amountMicros: 50_000n,
+    code: 'settlement_lost',
     note: `lost settlement of call ${call.id}`,
   });
   assert.equal((await earned()).dueMicros, earlier.dueMicros);

@@ -163,7 +163,8 @@ test('a sensor that is added is reported at once, and what waited for it is take
   aheadMs += 20 * DAY_MS;
   const change = (sensors: Record<string, string>) => own('PATCH', '/api/devices/growing-1', { sensors });
   assert.deepEqual((await jsonOf(change({ humidity: 'percent' }))).sensors, {
-    ...{ temperature: 'celsius', humidity: 'percent' },
+    temperature: 'celsius',
+    humidity: 'percent',
   });
   await until('what waited for it is stored', async () => (await valuesOf(device)).length === 1);
   await until('the other waits for its next sensor', async () => {

@@ -156,8 +156,13 @@ test('a call that is given back after its share went back costs the owner nothin
   const [call] = await world.database.sql<{ call_id: string }[]>`
     select call_id from call_shares where account_id = ${String(accountId)}`;
   await world.server.app.ledger.transfer({
-    ...{ id: call?.call_id.replace(/^.{8}/, 'ffffffff') ?? '', accountId, phase: 'posted', side: 'credit' },
-    ...{ house: 'revenue_credits', amountMicros: 50_000n, code: 'call_refund' },
+    id: call?.call_id.replace(/^.{8}/, 'ffffffff') ?? '',
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'revenue_credits',
+    amountMicros: 50_000n,
+    code: 'call_refund',
     note: `undelivered call ${call?.call_id}`,
   });
   assert.equal(await dueMicros(), 0n);
@@ -191,8 +196,13 @@ test('credit that no card paid earns its share, whatever card its account paid w
   for (let nth = 1; nth < 5; nth++) await bought(key);
   const accountId = await accountOf(world.database.sql, key);
   await world.server.app.ledger.transfer({
-    ...{ id: card.orderId.replace(/^.{8}/, 'ffffffff'), accountId, phase: 'posted', side: 'credit' },
-    ...{ house: 'operator_grants', amountMicros: 1_000_000n, code: 'operator_grant' },
+    id: card.orderId.replace(/^.{8}/, 'ffffffff'),
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'operator_grants',
+    amountMicros: 1_000_000n,
+    code: 'operator_grant',
   });
   await read(ofGrant, 2);
   assert.equal(await shares.payOut(-1, 100), 1, 'what no card paid is not held');

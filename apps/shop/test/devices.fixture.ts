@@ -83,8 +83,14 @@ export function connect(
   options: IClientOptions = {},
 ) {
   return connectAsync(`mqtts://127.0.0.1:${mqttPort}`, {
-    ...{ username: deviceId, password: secret, clientId: deviceId, ca },
-    ...{ protocolVersion: 4, keepalive: 60, reconnectPeriod: 0, connectTimeout: 10_000 },
+    username: deviceId,
+    password: secret,
+    clientId: deviceId,
+    ca,
+    protocolVersion: 4,
+    keepalive: 60,
+    reconnectPeriod: 0,
+    connectTimeout: 10_000,
     ...options,
   });
 }

@@ -222,7 +222,8 @@ test('by MQTT a PUBACK says that the reading can be bought', async () => {
 
 test('readings of one moment without a key are all kept, and each is known when it comes again', async () => {
   const device = await register(server, owner, {
-    ...{ deviceId: 'one-moment-1', sensors: { temperature: 'celsius', humidity: 'percent' } },
+    deviceId: 'one-moment-1',
+    sensors: { temperature: 'celsius', humidity: 'percent' },
   });
   const at = isoNow(1_000);
   const told: [Record<string, unknown>, Record<string, unknown>][] = [
@@ -241,7 +242,9 @@ test('readings of one moment without a key are all kept, and each is known when 
   for (const [first, again] of told)
     for (const same of [first, again])
       assert.deepEqual(await jsonOf(post(server, device, { at, ...same })), {
-        ...{ success: true, stored: 0, known: 1 },
+        success: true,
+        stored: 0,
+        known: 1,
       });
   // By HTTPS, and in one report.
   const later = isoNow();
@@ -548,7 +551,9 @@ test('a stream tells readings as they are stored, and its cursor goes on where i
   const device = await register(server, owner, { deviceId: 'stream-1' });
   await post(server, device, reading(1));
   const response = await server.call('iot-device-stream', stranger, {
-    ...{ deviceId: 'stream-1', durationSeconds: 3, stream: true },
+    deviceId: 'stream-1',
+    durationSeconds: 3,
+    stream: true,
   });
   assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
   const decoder = new TextDecoder();

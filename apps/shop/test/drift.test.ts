@@ -31,11 +31,14 @@ before(async () => {
     startUpstreams(),
   ]);
   const environment = {
-    ...{ ...EVERYTHING_ON, ...world.environment, PUBLIC_URL },
+    ...EVERYTHING_ON,
+    ...world.environment,
+    PUBLIC_URL,
     // What leaves something behind is not sold to wallets: nothing could be sent back to them.
     X402_REFUND_KEYS: '',
     // Without these sources some services are not for sale.
-    ...{ UPSTREAM_POLYMARKET_BASE_URL: 'none', UPSTREAM_POWER_BASE_URL: 'none' },
+    UPSTREAM_POLYMARKET_BASE_URL: 'none',
+    UPSTREAM_POWER_BASE_URL: 'none',
   };
   server = await startTestServer({ pools: database, environment, upstreamsUrl: upstreams.url });
   const states = await everyOf(services, async ({ path }) => [path, (await unpaid(`/x402/${path}`)).status]);
@@ -142,7 +145,9 @@ async function operations(door: 'x402' | 'mpp'): Promise<Said[]> {
     const info = post['x-payment-info'];
     return [
       {
-        ...{ path: after402(path), schema: followed(document, schema), example },
+        path: after402(path),
+        schema: followed(document, schema),
+        example,
         prices: [post['x-price-usd'], info.price.amount],
         micros: (info.offers ?? []).map(({ amount }: Json) => amount),
         available: post['x-availability'] === undefined,
@@ -177,7 +182,8 @@ async function linesOf(path: string): Promise<Said[]> {
   const lines = await text(path);
   return [...lines.matchAll(/\/x402\/recipes\/([a-z0-9-]+)\): (\d+\.\d+) USD\. (.*)$/gm)].map(
     ([, service = '', price = '', rest = '']) => ({
-      ...{ path: service, prices: [price] },
+      path: service,
+      prices: [price],
       available: !rest.endsWith('Not for sale at the moment.'),
     }),
   );
@@ -370,7 +376,8 @@ const VIEWS: Readonly<Record<string, View>> = {
           /`POST \S+\/x402\/(\S+)`, (\S+) USD a call\.\n\nInput: `(.*)`\n\nExample: `(.*)`/g,
         ),
       ].map(([, path = '', price = '', schema = '', example = '']) => ({
-        ...{ path, prices: [price] },
+        path,
+        prices: [price],
         schema: JSON.parse(schema),
         example: JSON.parse(example),
       })),

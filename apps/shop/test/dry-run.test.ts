@@ -83,7 +83,11 @@ test('a dry run tells price, availability and the schema of the answer, and leav
     assert.deepEqual(
       { success, dryRun, charged, service, available, price },
       {
-        ...{ success: true, dryRun: true, charged: false, service: 'count', available: true },
+        success: true,
+        dryRun: true,
+        charged: false,
+        service: 'count',
+        available: true,
         price: { amountUsd: '0.100000', amountMicros: '100000', currency: 'USD' },
       },
     );

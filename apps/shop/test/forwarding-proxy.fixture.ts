@@ -35,7 +35,11 @@ export async function openForwardingProxy(
   async function pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const body = await buffer(incoming);
     const asked = request({
-      ...{ hostname, port, path: incoming.url, method: incoming.method, agent: false },
+      hostname,
+      port,
+      path: incoming.url,
+      method: incoming.method,
+      agent: false,
       headers: { ...incoming.headers, host: `${hostname}:${port}`, ...headers },
     });
     asked.end(body);

@@ -170,8 +170,13 @@ describe('two versions on one database:', () => {
     await migrate(pools.patient);
     const ledger = createLedger(pools, Date.now);
     await ledger.transfer({
-      ...{ id: randomUUID(), accountId: ACCOUNT, side: 'credit', house: 'operator_grants' },
-      ...{ amountMicros: 10n, phase: 'posted', code: 'operator_grant' },
+      id: randomUUID(),
+      accountId: ACCOUNT,
+      side: 'credit',
+      house: 'operator_grants',
+      amountMicros: 10n,
+      phase: 'posted',
+      code: 'operator_grant',
     });
 
     const old = {

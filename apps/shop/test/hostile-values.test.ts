@@ -47,8 +47,10 @@ before(async () => {
     pools: database,
     upstreamsUrl: upstreams.url,
     environment: {
-      ...{ ...EVERYTHING_ON, ...world.environment },
-      ...{ MPP_METHODS: 'evm', A2A_MAX_UNPAID_TASKS: '100000' },
+      ...EVERYTHING_ON,
+      ...world.environment,
+      MPP_METHODS: 'evm',
+      A2A_MAX_UNPAID_TASKS: '100000',
     },
   });
 });
@@ -200,7 +202,8 @@ test('every other operation of the OpenAPI document, in its body and in its quer
         for (const { path: place, put, value } of spoiled(example ?? {}, placesOf(schema, example)))
           asked.push({
             what: `${name} with ${place.join('.')}: ${JSON.stringify(put)}`,
-            ...{ path, init: json(value, headers, method.toUpperCase()) },
+            path,
+            init: json(value, headers, method.toUpperCase()),
           });
       }
       for (const { name: parameter, in: where } of parameters)
@@ -287,7 +290,9 @@ test('tool calls of MCP, in their arguments, their _meta and everything around',
     payload: {},
   };
   const call = (name: string, input: unknown, meta: object) => ({
-    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
     params: { name, arguments: input, _meta: meta },
   });
   const messages = [
@@ -305,7 +310,9 @@ test('tool calls of MCP, in their arguments, their _meta and everything around',
 
 test('messages of A2A, in their parts, their metadata and everything around', async () => {
   const message = (parts: object[], metadata: object) => ({
-    ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'SendMessage',
     params: {
       message: { messageId: 'm-1', role: 'ROLE_USER', parts, metadata },
       configuration: { returnImmediately: false },

@@ -21,7 +21,11 @@ const FAILURES = {
   long: () => noAnswer('REVERTED', 'x'.repeat(100_000)),
 };
 const failing = defineService({
-  ...{ path: 'failing', name: 'Failing', tag: 'Discovery', priceUsd: '0.01', summary: 'Fails.' },
+  path: 'failing',
+  name: 'Failing',
+  tag: 'Discovery',
+  priceUsd: '0.01',
+  summary: 'Fails.',
   input: z.object({ how: z.string().describe('How it fails') }),
   output,
   example: { how: 'not' },
@@ -31,7 +35,11 @@ const failing = defineService({
   },
 });
 const telling = defineService({
-  ...{ path: 'telling', name: 'Telling', tag: 'Discovery', priceUsd: '0.01', summary: 'Tells.' },
+  path: 'telling',
+  name: 'Telling',
+  tag: 'Discovery',
+  priceUsd: '0.01',
+  summary: 'Tells.',
   input: z.object({ stream: z.boolean().default(false).describe('In pieces') }),
   output,
   example: {},

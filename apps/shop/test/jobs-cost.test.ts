@@ -27,8 +27,13 @@ const MOVE = {
   vault: VAULT,
   allowedAt: 1n,
   proposal: {
-    ...({ from: 'aave', to: 'compound', amountMicros: '0', partial: null } as const),
-    ...{ gainMicrosPerYear: '1', costMicros: '1', yearlyPercentAfter: 1 },
+    from: 'aave' as const,
+    to: 'compound' as const,
+    amountMicros: '0',
+    partial: null,
+    gainMicrosPerYear: '1',
+    costMicros: '1',
+    yearlyPercentAfter: 1,
   },
 };
 const RATES = { aave: 1, compound: 2, morpho: 3 };

@@ -59,7 +59,11 @@ async function paid(body: object = { amountUsd: 10 }) {
     return row?.state === 1;
   });
   return {
-    ...{ sessionId, retrievalToken, link, orderId: order.id, seal: order.page_seal },
+    sessionId,
+    retrievalToken,
+    link,
+    orderId: order.id,
+    seal: order.page_seal,
     proof: link.hash.slice(1),
   };
 }

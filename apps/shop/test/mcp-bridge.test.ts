@@ -525,7 +525,9 @@ describe('the process', () => {
       const child = spawn(process.execPath, [MAIN], { env: environmentOf({}) });
       child.stdin.write(
         `${JSON.stringify({
-          ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'initialize',
           params: {
             protocolVersion: '2025-11-25',
             capabilities: {},

@@ -66,7 +66,9 @@ test('a name that bought something else, and one that is none, are refused uncha
 test('one header is refused for several calls of a batch, and taken for one', async () => {
   const key = await server.key('1');
   const call = (id: number) => ({
-    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
     params: { name: 'nickel', arguments: {} },
   });
   const send = (messages: object[]) =>

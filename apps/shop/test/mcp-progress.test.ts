@@ -46,7 +46,9 @@ function call(key: string, meta: object) {
         'x-api-key': key,
       },
       body: JSON.stringify({
-        ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
         params: { name: 'slow', arguments: {}, _meta: meta },
       }),
     });

@@ -62,7 +62,9 @@ test('providers accept what documents hand to models as tools: WebMCP, the list 
     webmcp: (await read('/.well-known/webmcp.json')).tools,
     '/mcp/services': (await read('/mcp/services')).mcpServiceMap.map(
       ({ mcpTool, inputSchema }: { mcpTool: string; inputSchema: object }) => ({
-        ...{ name: mcpTool, description: 'Has none of its own.', inputSchema },
+        name: mcpTool,
+        description: 'Has none of its own.',
+        inputSchema,
       }),
     ),
     'agent.json': skills.map((skill) => ({ ...skill, name: skill.id }) as unknown as Listed),

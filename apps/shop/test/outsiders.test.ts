@@ -198,7 +198,8 @@ test('over A2A an error that may quote a source is fenced in its text, and named
     'SendMessage',
     {
       message: {
-        ...{ messageId: randomUUID(), role: 'ROLE_USER' },
+        messageId: randomUUID(),
+        role: 'ROLE_USER',
         parts: [{ data: { skill: 'weather-station-data', input: { stationId: 'KZZZ' } } }],
       },
     },
@@ -248,7 +249,8 @@ test('an answer and an error that hold nothing of outsiders are as they were', a
 test('an error that may quote a source is named and fenced too', async () => {
   const input = { stationId: 'KZZZ' };
   const { isError, _meta, content, structuredContent } = await mcp('tools/call', {
-    ...{ name: 'weather_station_data', arguments: input },
+    name: 'weather_station_data',
+    arguments: input,
   });
   assert.deepEqual([isError, structuredContent.code], [true, 'NOT_FOUND']);
   assert.deepEqual(_meta['farebox/untrusted'], ['/message', '/fields/*/message']);
@@ -270,8 +272,10 @@ async function mcp(method: string, params: unknown): Promise<Json> {
   const response = await fetch(`${server.url}/mcp`, {
     method: 'POST',
     headers: {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      ...{ 'mcp-protocol-version': '2025-11-25', 'x-api-key': key },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2025-11-25',
+      'x-api-key': key,
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });

@@ -239,7 +239,10 @@ describe('the edge', () => {
     const key = await server.key('1');
     const environment = { RATE_LIMIT_PER_ADDRESS: '1' };
     const limited = await startTestServer({
-      ...{ pools: database, services: [ping], environment, nowMs: stopped() },
+      pools: database,
+      services: [ping],
+      environment,
+      nowMs: stopped(),
     });
     try {
       await limited.call('ping', key, {}, { 'idempotency-key': 'order-9' });

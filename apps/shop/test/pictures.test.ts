@@ -24,7 +24,9 @@ before(async () => {
   [database, upstreams] = await Promise.all([openTestDatabase(), startUpstreams(() => NOW_MS)]);
   const start = (FAREBOX_SECRET: string) =>
     startTestServer({
-      ...{ pools: database, upstreamsUrl: upstreams.url, nowMs: () => nowMs },
+      pools: database,
+      upstreamsUrl: upstreams.url,
+      nowMs: () => nowMs,
       environment: { FAREBOX_SECRET, PICTURE_LINK_HOURS: '3' },
     });
   here = await start(`${OLD},${NEW}`);
@@ -126,7 +128,9 @@ test('the fires of the answer are the dots of the picture, across the antimeridi
   const eastmost = places.flatMap((fire) => (fire !== null && fire.minute < 720 ? fire : [])).at(-1);
   assert(eastmost !== undefined);
   const { image, data } = await bought('fire-alerts', {
-    ...{ lat: Math.round(eastmost.latitude), lon: 179.9, radiusKm: 900 },
+    lat: Math.round(eastmost.latitude),
+    lon: 179.9,
+    radiusKm: 900,
   });
   const [west, south, east, north] = image.boundingBox;
   assert(west > east, `${image.boundingBox}`);

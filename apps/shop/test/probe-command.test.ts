@@ -56,7 +56,9 @@ async function probe(environment: Record<string, string>, ...args: string[]) {
     ['--disable-warning=ExperimentalWarning', '--import', NO_NAMES, RUN, COMMAND, ...args],
     {
       env: {
-        ...{ PATH: process.env.PATH, FAREBOX_DATA_DIR: folder, SOURCE_TERMS_ACCEPTED: 'binance,kraken' },
+        PATH: process.env.PATH,
+        FAREBOX_DATA_DIR: folder,
+        SOURCE_TERMS_ACCEPTED: 'binance,kraken',
         ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -115,7 +117,9 @@ test('every double of the sandbox fits, and a source without one is what a chain
         DOUBLE_NAMES.includes(name) ? at(name) : 'none',
       ]),
     ),
-    ...{ ...SANDBOX_KEYS, ...SANDBOX_SALES, AI_MODEL: 'sandbox-extractive-1' },
+    ...SANDBOX_KEYS,
+    ...SANDBOX_SALES,
+    AI_MODEL: 'sandbox-extractive-1',
     SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
   });
   assert.equal(code, 0, out);

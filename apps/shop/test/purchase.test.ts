@@ -408,7 +408,11 @@ describe('the provider fails', () => {
   test('nothing is begun when the card cannot be looked at', async () => {
     const asked = await request();
     await world.control('POST', '/faults', {
-      ...{ on: 'api', method: 'GET', fault: 'error-before', path: '/v1/payment_methods', times: 10 },
+      on: 'api',
+      method: 'GET',
+      fault: 'error-before',
+      path: '/v1/payment_methods',
+      times: 10,
     });
     const since = now();
     const away = await buy(asked);
@@ -426,7 +430,10 @@ function purchasesWith(reconcile: (orderId: string) => Promise<CardOrder | null>
   const { sql } = world.database;
   const versions = { secrets: secretsOf([SECRET]), nowMs: now };
   return createPurchases({
-    ...{ sql, orders: cards.orders, provider: cards.provider, ...versions },
+    sql,
+    orders: cards.orders,
+    provider: cards.provider,
+    ...versions,
     reconciler: { reconcile },
     limits: createPurchaseLimits({ sql, ...versions, onPause: () => {} }),
     onUnknown: () => {},
@@ -440,8 +447,12 @@ test('a crash after the purchase was written down: the sweeper charges it, its o
   });
   const charged = await chargedBy(async () => {
     const outcome = await crashed.buy({
-      ...{ paymentMethodId: asked.paymentMethodId, amountMicros: 5_000_000n },
-      ...{ idempotencyKey: asked.idempotencyKey, accountId: null, email: null, keyName: null },
+      paymentMethodId: asked.paymentMethodId,
+      amountMicros: 5_000_000n,
+      idempotencyKey: asked.idempotencyKey,
+      accountId: null,
+      email: null,
+      keyName: null,
       address: '10.200.0.1',
     });
     assert.equal(outcome.status, 'unknown');
@@ -473,7 +484,13 @@ test('what was refused is not tried again, whatever the provider would say now',
     return { status: 'refused', failure: { code: 'refused', declineCode: null, adviceCode: null } };
   };
   const reconciler = createOrderReconciler({
-    ...{ sql, orders, ledger, keys, recharges, nowMs: now, report: () => {} },
+    sql,
+    orders,
+    ledger,
+    keys,
+    recharges,
+    nowMs: now,
+    report: () => {},
     debts: createDebts(sql, { ledger, keys, nowMs: now }),
     walks: world.server.app.walks,
     provider: new Proxy(cards.provider, {
@@ -482,8 +499,12 @@ test('what was refused is not tried again, whatever the provider would say now',
   });
   const asked = await request();
   const outcome = await purchasesWith((orderId) => reconciler.reconcile(orderId)).buy({
-    ...{ paymentMethodId: asked.paymentMethodId, amountMicros: 5_000_000n },
-    ...{ idempotencyKey: asked.idempotencyKey, accountId: null, email: null, keyName: null },
+    paymentMethodId: asked.paymentMethodId,
+    amountMicros: 5_000_000n,
+    idempotencyKey: asked.idempotencyKey,
+    accountId: null,
+    email: null,
+    keyName: null,
     address: '10.200.2.1',
   });
   assert(outcome.status === 'failed', outcome.status);
@@ -501,7 +522,13 @@ test('a crash between the charge and the books: whoever looks next finds the cha
   };
   const { orders, provider: cardProvider, recharges } = cards;
   const reconciler = createOrderReconciler({
-    ...{ sql, orders, provider: cardProvider, keys, recharges, nowMs: now, report: () => {} },
+    sql,
+    orders,
+    provider: cardProvider,
+    keys,
+    recharges,
+    nowMs: now,
+    report: () => {},
     debts: createDebts(sql, { ledger, keys, nowMs: now }),
     walks: world.server.app.walks,
     ledger: { ...ledger, transferWithin: dies },
@@ -509,8 +536,12 @@ test('a crash between the charge and the books: whoever looks next finds the cha
   const crashed = purchasesWith((orderId) => reconciler.reconcile(orderId).then(dies));
   const charged = await chargedBy(async () => {
     const { status } = await crashed.buy({
-      ...{ paymentMethodId: asked.paymentMethodId, amountMicros: 5_000_000n },
-      ...{ idempotencyKey: asked.idempotencyKey, accountId: null, email: null, keyName: null },
+      paymentMethodId: asked.paymentMethodId,
+      amountMicros: 5_000_000n,
+      idempotencyKey: asked.idempotencyKey,
+      accountId: null,
+      email: null,
+      keyName: null,
       address: '10.200.1.1',
     });
     assert.equal(status, 'unknown');
@@ -525,8 +556,12 @@ test('a charge that was begun in time is not given up by whoever read the order 
     throw new Error('the process died here');
   });
   await begun.buy({
-    ...{ paymentMethodId: asked.paymentMethodId, amountMicros: 5_000_000n },
-    ...{ idempotencyKey: asked.idempotencyKey, accountId: null, email: null, keyName: null },
+    paymentMethodId: asked.paymentMethodId,
+    amountMicros: 5_000_000n,
+    idempotencyKey: asked.idempotencyKey,
+    accountId: null,
+    email: null,
+    keyName: null,
     address: '10.200.3.1',
   });
   const { cards, ledger, keys } = world.server.app;
@@ -540,7 +575,13 @@ test('a charge that was begun in time is not given up by whoever read the order 
   // By its clock the time is just over.
   const ahead = () => now() + 16 * 60_000;
   const late = createOrderReconciler({
-    ...{ sql, provider: cardProvider, ledger, keys, recharges, nowMs: ahead, report: () => {} },
+    sql,
+    provider: cardProvider,
+    ledger,
+    keys,
+    recharges,
+    nowMs: ahead,
+    report: () => {},
     debts: createDebts(sql, { ledger, keys, nowMs: ahead }),
     walks: world.server.app.walks,
     orders: {
@@ -572,11 +613,12 @@ test('a charge that the provider began and never ended is over with its time, an
   assert(order !== undefined);
   // What an error in the middle leaves at the provider.
   const intent = await provider('payment_intents', {
-    ...{ amount: '500', currency: 'usd', customer: order.customer_id, payment_method: asked.paymentMethodId },
-    ...{
-      'automatic_payment_methods[enabled]': 'true',
-      'automatic_payment_methods[allow_redirects]': 'never',
-    },
+    amount: '500',
+    currency: 'usd',
+    customer: order.customer_id,
+    payment_method: asked.paymentMethodId,
+    'automatic_payment_methods[enabled]': 'true',
+    'automatic_payment_methods[allow_redirects]': 'never',
     'metadata[order]': order.id,
   });
   assert.equal(intent.status, 'requires_confirmation');
@@ -668,14 +710,14 @@ describe('credit for a key that is presented', () => {
     assert(known !== null);
     await world.database.sql.begin(async (transaction) => {
       await world.server.app.ledger.transferWithin(transaction, {
-        ...{
-          id: randomUUID(),
-          accountId: known.accountId,
-          phase: 'posted',
-          side: 'credit',
-          house: 'revenue_x402',
-        },
-        ...{ amountMicros: 5_000_000n, code: 'usdc_topup', note: `topup ${randomUUID()}` },
+        id: randomUUID(),
+        accountId: known.accountId,
+        phase: 'posted',
+        side: 'credit',
+        house: 'revenue_x402',
+        amountMicros: 5_000_000n,
+        code: 'usdc_topup',
+        note: `topup ${randomUUID()}`,
       });
       await world.server.app.keys.becomePaid(transaction, known.accountId);
     });

@@ -32,7 +32,9 @@ async function startFacilitator() {
   const server = createServer((_request, response) => {
     if (!answers) return void response.writeHead(503).end();
     const kinds = [1, 2].map((x402Version) => ({
-      ...{ x402Version, scheme: 'exact', network: x402Version === 2 ? BASE : 'base' },
+      x402Version,
+      scheme: 'exact',
+      network: x402Version === 2 ? BASE : 'base',
     }));
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ kinds }));
   });
@@ -86,10 +88,7 @@ test('a facilitator or a node that fails is told once, and so is its return', as
   });
   await look(server);
   const fine = (network: string) => ({ network, offered: true, reason: null, since: null });
-  assert.deepEqual(await told(server), {
-    rails: [fine(BASE), fine(TEMPO)],
-    ...{ base: 1, tempo: 1, errors: 0 },
-  });
+  assert.deepEqual(await told(server), { rails: [fine(BASE), fine(TEMPO)], base: 1, tempo: 1, errors: 0 });
 
   const reasonOf = async (network: string) =>
     (await told(server)).rails.find((each: { network: string }) => each.network === network).reason;

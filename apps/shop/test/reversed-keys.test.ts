@@ -92,8 +92,14 @@ async function given(key: string, amountMicros: bigint, name: string): Promise<v
   const { app } = world.server;
   await world.database.sql.begin(async (transaction) => {
     await app.ledger.transferWithin(transaction, {
-      ...{ id: transferIdFor(name), accountId, phase: 'posted', side: 'credit', amountMicros },
-      ...{ house: 'operator_grants', code: 'operator_grant', note: 'test' },
+      id: transferIdFor(name),
+      accountId,
+      phase: 'posted',
+      side: 'credit',
+      amountMicros,
+      house: 'operator_grants',
+      code: 'operator_grant',
+      note: 'test',
     });
     await app.keys.becomePaid(transaction, accountId);
     await app.debts.collect(transaction, accountId, 'test');
@@ -224,7 +230,9 @@ test('credit of a new card buys keys for at most 5 USD in 24 hours; other credit
     const { startTestServer } = await import('./server.fixture.ts');
     const { NEW_CARD_KEYS_USD_PER_DAY: _, ...environment } = world.environment as Record<string, string>;
     return startTestServer({
-      ...{ pools: world.database, environment, upstreamsUrl: world.upstreams.url },
+      pools: world.database,
+      environment,
+      upstreamsUrl: world.upstreams.url,
       nowMs: () => Date.now() + laterMs,
     });
   })();
@@ -426,8 +434,14 @@ test('over all orders of payment, trial, sale, resale, spending, dispute, winnin
 
 test('lots are spent in their order, what is left are the last, and a key takes what was spent last', () => {
   const lot = (id: string, amountMicros: bigint, soldMicros = 0n): Lot => ({
-    ...{ id, orderId: null, trialEndsAt: null, amountMicros, soldMicros, soldLatelyMicros: 0n },
-    ...{ at: new Date(0), isFirst: false },
+    id,
+    orderId: null,
+    trialEndsAt: null,
+    amountMicros,
+    soldMicros,
+    soldLatelyMicros: 0n,
+    at: new Date(0),
+    isFirst: false,
   });
   const lots = [lot('trial', 5n), lot('card', 5n), lot('wallet', 3n)];
   assert.deepEqual(leftOf(lots, 13n), [5n, 5n, 3n]);

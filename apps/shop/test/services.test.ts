@@ -168,7 +168,11 @@ before(async () => {
   });
   key = await server.key('1000');
   devices = await startDevices({
-    ...{ serverUrl: server.url, apiKey: key, ca: certificate.ca, everyMs: 1_000, nowMs: Date.now },
+    serverUrl: server.url,
+    apiKey: key,
+    ca: certificate.ca,
+    everyMs: 1_000,
+    nowMs: Date.now,
     failed: (what) => assert.fail(what),
   });
 });
@@ -262,7 +266,9 @@ test('the example of property-valuation is compared with sales of the sandbox’
   for (const { soldOn, distanceMeters } of data.comparables)
     assert(z.iso.date().safeParse(soldOn).success && Number(distanceMeters) <= 1_600);
   assert.deepEqual(data.comparablesSource, {
-    ...{ name: 'Sandbox sales', url: null, terms: 'Made up; no home was sold' },
+    name: 'Sandbox sales',
+    url: null,
+    terms: 'Made up; no home was sold',
   });
   assert.equal(provenance.sources.find(({ name }) => name === 'sales')?.sandbox, true);
 });

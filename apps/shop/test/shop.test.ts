@@ -128,9 +128,7 @@ async function tool(name: string, input: object = {}) {
       accept: 'application/json, text/event-stream',
       'x-api-key': key,
     },
-    body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } },
-    }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } }),
   });
   const [, data = assert.fail()] = /^data: (.*)$/m.exec(await response.text()) ?? [];
   return JSON.parse(data);

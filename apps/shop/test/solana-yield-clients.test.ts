@@ -48,7 +48,8 @@ async function reserveNow(): Promise<Reserve> {
 /** The slot that a transaction landed in. */
 async function slotOf(signature: string): Promise<bigint> {
   const { slot } = await world.node.ask<{ slot: number }>('getTransaction', signature, {
-    ...{ commitment: 'confirmed', maxSupportedTransactionVersion: 0 },
+    commitment: 'confirmed',
+    maxSupportedTransactionVersion: 0,
   });
   return BigInt(slot);
 }
@@ -74,7 +75,9 @@ test('unmodified clients deposit, and leave a month later with what the model sa
     const before = await reserveNow();
     const held = await world.node.holds(wallet.address);
     const bundle = await world.answer('deposit-tx', {
-      ...{ wallet: wallet.address, amount_raw: String(amount), idempotency_key: randomUUID() },
+      wallet: wallet.address,
+      amount_raw: String(amount),
+      idempotency_key: randomUUID(),
     });
     assert.deepEqual(bundle.warnings, [], who);
     const signatures: string[] = [];

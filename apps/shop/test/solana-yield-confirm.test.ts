@@ -273,7 +273,10 @@ const REFUSED: Readonly<
     async (wallet) => {
       const real = await depositScript(wallet, { usdc: NET, collateral: COLLATERAL });
       const back = await withdrawalScript(wallet, node.treasuryAccount, {
-        ...{ usdc: NET, collateral: COLLATERAL, held: COLLATERAL, fee: 1n },
+        usdc: NET,
+        collateral: COLLATERAL,
+        held: COLLATERAL,
+        fee: 1n,
       });
       return { ...real, steps: [...real.steps, ...back.steps.slice(0, 1)] };
     },
@@ -470,7 +473,10 @@ test('a deposit that nobody confirms is found by its fee, with the withdrawal th
   assert.equal((await confirm(wallet, signature)).body.feeTxSignature, fee);
   node.land(
     await withdrawalScript(wallet, node.treasuryAccount, {
-      ...{ usdc: 997_797_573n, collateral: COLLATERAL, held: COLLATERAL, fee: 5_408_622n },
+      usdc: 997_797_573n,
+      collateral: COLLATERAL,
+      held: COLLATERAL,
+      fee: 5_408_622n,
     }),
   );
   await keep();
@@ -508,7 +514,10 @@ test('a fee whose deposit failed or never came is listed for refund, until the t
       signers,
       steps: [
         transferUsdc({
-          ...{ owner: signers[0] as Address, from: node.treasuryAccount, to: usdc, amountRaw: amount },
+          owner: signers[0] as Address,
+          from: node.treasuryAccount,
+          to: usdc,
+          amountRaw: amount,
         }),
         memoStep(`refund ${fee}`),
       ],
@@ -771,7 +780,10 @@ test('a walk waits for a node that knows how far it has come, and passes nothing
   const { createWalk } = await import('../../../packages/yield/src/solana/walk.ts');
   const account = await newWallet();
   const all = Array.from({ length: 1_500 }, (_, index) => ({
-    ...{ signature: `${account}-${index}`, slot: SINCE_SLOT + 1_500 - index, err: null, atMs: null },
+    signature: `${account}-${index}`,
+    slot: SINCE_SLOT + 1_500 - index,
+    err: null,
+    atMs: null,
   }));
   let isKnown = false;
   const walk = createWalk({

@@ -72,7 +72,8 @@ async function post(path: string, body: object) {
 test('a difference stops a deposit, whose key is free again, and a rounding does not', async () => {
   const wallet = await world.wallet(AMOUNT);
   const asked = {
-    ...{ wallet: wallet.address, amount_usdc: 100 },
+    wallet: wallet.address,
+    amount_usdc: 100,
     idempotency_key: '3f2b6c1e-8d4a-4c7b-9e51-0a6f2d3b4c5d',
   };
   added = 50n;

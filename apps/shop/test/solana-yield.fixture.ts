@@ -44,7 +44,8 @@ export async function startSolanaYieldWorld(
   const node = solanaNode(chain.url);
   const { address: treasury } = await signerOf('treasury');
   const server = await startTestServer({
-    ...{ pools, ...options },
+    pools,
+    ...options,
     environment: {
       UPSTREAM_SOLANA_BASE_URL: chain.url,
       SOLANA_YIELD_TREASURY: treasury,
@@ -61,7 +62,12 @@ export async function startSolanaYieldWorld(
     });
 
   return {
-    ...{ chain, node, treasury, server, connection, ask },
+    chain,
+    node,
+    treasury,
+    server,
+    connection,
+    ask,
     /** The answer, which must be a 200. @param body what is posted; without it the address is read */
     async answer(path: string, body?: object) {
       const response = await ask(path, body);

@@ -88,7 +88,8 @@ async function send(signer: KeyPairSigner, base64: string): Promise<string> {
 
 async function shown(signature: string) {
   const found = await node.ask<{ slot: number; meta: { err: unknown } } | null>('getTransaction', signature, {
-    ...{ commitment: 'confirmed', maxSupportedTransactionVersion: 0 },
+    commitment: 'confirmed',
+    maxSupportedTransactionVersion: 0,
   });
   assert.equal(found?.meta.err, null, `${signature}: ${JSON.stringify(found?.meta.err)}`);
   return { slot: BigInt(found?.slot ?? 0) };
@@ -298,7 +299,8 @@ test('a wallet that cannot sign is refused, and one without funds gets its bundl
 test('what is told of a bundle’s life is true', async () => {
   const signer = await wallet(10);
   const { blockhash, last_valid_block_height, ...bundle } = await built('deposit-tx', {
-    ...{ wallet: signer.address, amount_usdc: 10 },
+    wallet: signer.address,
+    amount_usdc: 10,
   });
   for (const { base64 } of bundle.transactions) {
     const transaction = getTransactionDecoder().decode(getBase64Encoder().encode(base64));
@@ -448,7 +450,12 @@ async function giveCollateral(from: KeyPairSigner, to: Address, amount: bigint):
     [
       createTokenAccount(from.address, { owner: to, mint: COLLATERAL_MINT, account: destination }),
       getTransferCheckedInstruction({
-        ...{ source, destination, mint: COLLATERAL_MINT, authority: from, amount, decimals: 6 },
+        source,
+        destination,
+        mint: COLLATERAL_MINT,
+        authority: from,
+        amount,
+        decimals: 6,
       }),
     ],
     { feePayer: from.address, blockhash: await node.blockhash(), signers: [from] },

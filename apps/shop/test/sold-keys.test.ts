@@ -178,7 +178,10 @@ test('bought by x402 with the reference client, the same payment shows it again,
 
 test('a process that dies before or after the price is taken leaves a key or nothing, and the same payment tells which', async () => {
   const replica = await startMortalReplica({
-    ...{ databaseUrl: database.url, services, environment: world.environment, nowMs },
+    databaseUrl: database.url,
+    services,
+    environment: world.environment,
+    nowMs,
   });
   try {
     for (const falls of ['dies before', 'dies after'] as const) {
@@ -212,7 +215,10 @@ test('a process that dies before or after the price is taken leaves a key or not
 /** Leaves a captured sale without its key: the process dies between the two. @returns whose sale it is, and its call */
 async function cutOff(once?: string): Promise<{ payer: string; accountId: bigint; callId: string }> {
   const replica = await startMortalReplica({
-    ...{ databaseUrl: database.url, services, environment: world.environment, nowMs },
+    databaseUrl: database.url,
+    services,
+    environment: world.environment,
+    nowMs,
   });
   try {
     const payer = await here.key('2');
@@ -237,7 +243,8 @@ const refundCall = (accountId: bigint, callId: string) =>
   fetch(`${here.url}/admin/api/accounts/${accountId}/refund-call`, {
     method: 'POST',
     headers: {
-      ...{ authorization: `Bearer ${OPERATOR}`, 'content-type': 'application/json' },
+      authorization: `Bearer ${OPERATOR}`,
+      'content-type': 'application/json',
       'idempotency-key': `refund ${callId}`.slice(0, 40).replaceAll(' ', '-'),
     },
     body: JSON.stringify({ callId, reason: 'It died on the way.' }),
@@ -270,7 +277,11 @@ test('a process that dies between the price and a key that nobody can ask for ag
     here.app.ledger
       .transfer({
         id: transferIdFor(`refund:${callId}`),
-        ...{ accountId, phase: 'posted', side: 'credit', house: 'revenue_credits', amountMicros: 2n * PRICE },
+        accountId,
+        phase: 'posted',
+        side: 'credit',
+        house: 'revenue_credits',
+        amountMicros: 2n * PRICE,
         code: 'call_refund',
       })
       .then(({ status }) => assert.equal(status, 'done')),
@@ -296,15 +307,14 @@ test('a grant that waits for a refund finds it, and a refund that comes after a 
   const { payer, accountId, callId } = await cutOff('one');
   const refund = {
     id: transferIdFor(`refund:${callId}`),
-    ...({
-      accountId,
-      phase: 'posted',
-      side: 'credit',
-      house: 'revenue_credits',
-      amountMicros: PRICE,
-    } as const),
-    ...({ code: 'call_refund', note: `undelivered call ${callId}` } as const),
-  };
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'revenue_credits',
+    amountMicros: PRICE,
+    code: 'call_refund',
+    note: `undelivered call ${callId}`,
+  } as const;
   const isWaiting = async () => {
     const [row] = await database.patient<{ waiting: number }[]>`
       select count(*)::integer as waiting from pg_stat_activity
@@ -334,8 +344,10 @@ test('a grant that waits for a refund finds it, and a refund that comes after a 
   const { apiKey } = await jsonOf(bought);
   const soldBy = bought.headers.get('x-call-id') ?? '';
   await here.app.ledger.transfer({
-    ...{ ...refund, note: `undelivered call ${soldBy}` },
-    ...{ id: transferIdFor(`refund:${soldBy}`), accountId: await accountOf(database.sql, other) },
+    ...refund,
+    note: `undelivered call ${soldBy}`,
+    id: transferIdFor(`refund:${soldBy}`),
+    accountId: await accountOf(database.sql, other),
   });
   await database.sql`
     update ledger_transfers set created_at = created_at - interval '20 minutes' where id = ${transferIdFor(`refund:${soldBy}`)}`;
@@ -413,8 +425,13 @@ test('a price that is given back takes with it what is left of the key, once', a
   const accountId = await accountOf(database.sql, payer);
   await here.app.ledger.transfer({
     id: transferIdFor(`refund:${response.headers.get('x-call-id')}`),
-    ...{ accountId, phase: 'posted', side: 'credit', house: 'revenue_credits', amountMicros: PRICE },
-    ...{ code: 'call_refund', note: `undelivered call ${response.headers.get('x-call-id')}` },
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'revenue_credits',
+    amountMicros: PRICE,
+    code: 'call_refund',
+    note: `undelivered call ${response.headers.get('x-call-id')}`,
   });
   await Promise.all([round(here), round(there)]);
   await round();
@@ -433,8 +450,13 @@ test('a payment that the chain forgot takes with it what is left of the key', as
   // As the finisher writes it down when a reorganisation has left nothing to settle again.
   await here.app.ledger.transfer({
     id: transferIdFor(`lost:${callId}`),
-    ...{ accountId: 5n, phase: 'posted', side: 'credit', house: 'settlement_losses', amountMicros: PRICE },
-    ...{ code: 'settlement_lost', note: `lost settlement of call ${callId}` },
+    accountId: 5n,
+    phase: 'posted',
+    side: 'credit',
+    house: 'settlement_losses',
+    amountMicros: PRICE,
+    code: 'settlement_lost',
+    note: `lost settlement of call ${callId}`,
   });
   await database.sql`update settlements set state = 4, final_at = now() where call_id = ${callId}`;
   await Promise.all([round(here), round(there)]);

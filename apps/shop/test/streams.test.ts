@@ -427,7 +427,9 @@ test('a server that is told to stop ends its streams first', async () => {
 test('a process that dies in mid-stream costs nothing, and the same key runs it again', async () => {
   let laterMs = 0;
   const replica = await startMortalReplica({
-    ...{ databaseUrl: database.url, services, environment: world.environment },
+    databaseUrl: database.url,
+    services,
+    environment: world.environment,
     nowMs: () => Date.now() + laterMs,
   });
   try {

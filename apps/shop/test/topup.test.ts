@@ -610,7 +610,8 @@ describe('trouble', () => {
 
   test('a facilitator that tears the line, lies, answers garbage and is silent: four payers at once wait, and get their keys', async () => {
     const faults = ['drop-before', 'lie', 'garbage', 'never'].map((fault) => ({
-      ...{ on: 'settle', fault },
+      on: 'settle',
+      fault,
       ...(fault === 'never' ? { broadcast: false } : {}),
     }));
     const payments = await Promise.all(faults.map(async () => payFor(await world.wallet(5), 5)));

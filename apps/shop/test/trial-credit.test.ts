@@ -229,7 +229,13 @@ describe('the end of a trial', () => {
     await database.sql.begin(async (transaction) => {
       const house = code === 'operator_grant' ? 'operator_grants' : 'card_clearing';
       const { status } = await shop.app.ledger.transferWithin(transaction, {
-        ...{ id: transferIdFor(name), accountId, phase: 'posted', side: 'credit', house, amountMicros, code },
+        id: transferIdFor(name),
+        accountId,
+        phase: 'posted',
+        side: 'credit',
+        house,
+        amountMicros,
+        code,
       });
       assert.equal(status, 'done');
       await shop.app.keys.becomePaid(transaction, accountId);
@@ -332,21 +338,23 @@ describe('the end of a trial', () => {
     await buys(accountId, 1_000_000n, 'card_payment', 'a payment that goes back');
     const back = { id: transferIdFor('it goes back'), accountId, phase: 'posted', side: 'debit' } as const;
     await shop.app.ledger.transfer({
-      ...{ ...back, house: 'card_clearing', amountMicros: 1_000_000n, code: 'card_reversal' },
+      ...back,
+      house: 'card_clearing',
+      amountMicros: 1_000_000n,
+      code: 'card_reversal',
     });
     nowMs += 7 * DAY_MS;
     await shop.app.trials.expire(100);
     assert.equal(await availableTo(accountId), 0n);
     await buys(accountId, 3_000_000n, 'card_payment', 'a payment that stays');
     await shop.app.ledger.transfer({
-      ...{
-        id: transferIdFor('its price'),
-        accountId,
-        phase: 'posted',
-        side: 'credit',
-        house: 'revenue_credits',
-      },
-      ...{ amountMicros: 2_000_000n, code: 'call_refund' },
+      id: transferIdFor('its price'),
+      accountId,
+      phase: 'posted',
+      side: 'credit',
+      house: 'revenue_credits',
+      amountMicros: 2_000_000n,
+      code: 'call_refund',
     });
     assert.equal(await availableTo(accountId), 5_000_000n);
     await Promise.all([shop.app.trials.expire(100), shop.app.trials.expire(100)]);
@@ -449,12 +457,13 @@ describe('the end of a trial', () => {
             if (call === undefined || call.refunded) continue;
             call.refunded = true;
             await ledger().transfer({
-              ...{ id: transferIdFor(`refund:${call.id}`), accountId, phase: 'posted', side: 'credit' },
-              ...{
-                house: 'revenue_credits',
-                amountMicros: call.price,
-                code: n % 2 ? 'call_refund' : 'operator_refund',
-              },
+              id: transferIdFor(`refund:${call.id}`),
+              accountId,
+              phase: 'posted',
+              side: 'credit',
+              house: 'revenue_credits',
+              amountMicros: call.price,
+              code: n % 2 ? 'call_refund' : 'operator_refund',
             });
             // It comes back in the other order: what was bought first, as far as it was spent.
             const ofBought = call.price < m.paid - m.bought ? call.price : m.paid - m.bought;
@@ -467,8 +476,13 @@ describe('the end of a trial', () => {
             if (order === undefined || amountMicros === 0n) continue;
             order.left -= amountMicros;
             await ledger().transfer({
-              ...{ id: transferIdFor(id), accountId, phase: 'posted', side: 'debit', house: 'card_clearing' },
-              ...{ amountMicros, code: n % 2 ? 'card_reversal' : 'usdc_topup_lost' },
+              id: transferIdFor(id),
+              accountId,
+              phase: 'posted',
+              side: 'debit',
+              house: 'card_clearing',
+              amountMicros,
+              code: n % 2 ? 'card_reversal' : 'usdc_topup_lost',
             });
             const ofBought = amountMicros < m.bought ? amountMicros : m.bought;
             m.bought -= ofBought;

@@ -235,7 +235,11 @@ test('the provider charged and said no, and the owner says no: what was charged 
   await fault('refuse-after', 2);
   // The look that would find the charge fails as well.
   await world.control('POST', '/faults', {
-    ...{ on: 'api', fault: 'error-before', method: 'GET', path: INTENTS, times: 2 },
+    on: 'api',
+    fault: 'error-before',
+    method: 'GET',
+    path: INTENTS,
+    times: 2,
   });
   await cardsOf(world.server).recharges.run();
   await patch(kept.key, { enabled: false });

@@ -59,7 +59,8 @@ const depositors = async () =>
   ).map(({ to_wallet }) => to_wallet);
 
 const says = (reply: { result: unknown } | { error: { code: number; message: string } }): NodeFault => ({
-  ...{ did: false, says: reply },
+  did: false,
+  says: reply,
 });
 
 const REFUSALS: Readonly<Record<string, NodeFault>> = {

@@ -236,15 +236,18 @@ test('at whatever may cost money the page stops and asks: an exit while a protoc
 
   const open = await world.client.snapshot();
   await transact(world.node, {
-    ...{ from: SANDBOX_ACCOUNTS.lender.address, to: AAVE_CONFIGURATOR },
+    from: SANDBOX_ACCOUNTS.lender.address,
+    to: AAVE_CONFIGURATOR,
     data: encodeFunctionData({ abi: PAUSES, functionName: 'setReservePause', args: [USDC, true] }),
   });
   await transact(world.node, {
-    ...{ from: SANDBOX_ACCOUNTS.borrower.address, to: COMET },
+    from: SANDBOX_ACCOUNTS.borrower.address,
+    to: COMET,
     data: encodeFunctionData({ abi: PAUSES, functionName: 'sandboxPause', args: [true, false, false] }),
   });
   await transact(world.node, {
-    ...{ from: SANDBOX_ACCOUNTS.lender.address, to: META_MORPHO },
+    from: SANDBOX_ACCOUNTS.lender.address,
+    to: META_MORPHO,
     data: encodeFunctionData({ abi: PAUSES, functionName: 'setSupplyQueue', args: [[]] }),
   });
   await page.getByLabel('USDC', { exact: true }).fill('20');

@@ -29,7 +29,11 @@ export async function startYieldWorld(
 ) {
   const chain = await startEvmChain({ seed: SEED, stateDir: null });
   const client = createTestClient({
-    ...{ mode: 'anvil', chain: base, transport: http(chain.url), pollingInterval: 10, cacheTime: 0 },
+    mode: 'anvil',
+    chain: base,
+    transport: http(chain.url),
+    pollingInterval: 10,
+    cacheTime: 0,
   })
     .extend(publicActions)
     .extend(walletActions);
@@ -44,7 +48,10 @@ export async function startYieldWorld(
   });
   const ask = (path: string) => fetch(`${server.url}/api/yield/${path}`);
   return {
-    ...{ chain, client, server, ask },
+    chain,
+    client,
+    server,
+    ask,
     node: connect(chain.url),
     /** The answer, which must be a 200. */
     async answer(path: string) {
@@ -64,7 +71,8 @@ export async function startYieldWorld(
       const account = privateKeyToAccount(privateKey);
       await fund(chain.url, account.address, { usdcMicros, ethWei: ETH_WEI });
       return {
-        ...{ account, privateKey },
+        account,
+        privateKey,
         address: account.address,
         /** Signs and sends what was handed out, as it was handed out. */
         async send(steps: readonly HandedOut[]) {

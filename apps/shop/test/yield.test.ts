@@ -75,7 +75,9 @@ const deposit = async (wallet: Wallet, usd: number) => {
 async function example(privateKey: Hex, ...args: readonly string[]): Promise<string> {
   const env = {
     ...process.env,
-    ...{ WALLET_KEY: privateKey, BASE_RPC_URL: world.chain.url, FAREBOX_URL: world.server.url },
+    WALLET_KEY: privateKey,
+    BASE_RPC_URL: world.chain.url,
+    FAREBOX_URL: world.server.url,
   };
   return (await promisify(execFile)(process.execPath, [EXAMPLE, ...args], { env })).stdout;
 }
@@ -746,7 +748,10 @@ test('history tells what the keeper moved and, where a keeper of this server sai
     assert(Number(first.receivedUsdc) > 399.99);
     assert.deepEqual(first.reason, {
       yearlyPercentBefore: { from: 3.4, to: 4 },
-      ...{ yearlyPercentAfter: 3.9, gainUsdcPerYear: '2.000000', costUsdc: '0.030000', partial: 'liquidity' },
+      yearlyPercentAfter: 3.9,
+      gainUsdcPerYear: '2.000000',
+      costUsdc: '0.030000',
+      partial: 'liquidity',
     });
     const receipt = await world.client.getTransactionReceipt({ hash: first.transaction });
     assert.equal(first.blockNumber, String(receipt.blockNumber));

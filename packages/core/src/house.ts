@@ -62,7 +62,16 @@ export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
   const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   return {
-    ...{ pools, baseUrl, version, sandbox, shop, tags, leftOut, logger, addresses, nowMs },
+    pools,
+    baseUrl,
+    version,
+    sandbox,
+    shop,
+    tags,
+    leftOut,
+    logger,
+    addresses,
+    nowMs,
     firstCall: firstCallOf(services),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
@@ -118,7 +127,9 @@ export function assemble(
   );
   for (const part of parts) part.routes?.(http);
   return {
-    ...{ http, parts, routes },
+    http,
+    parts,
+    routes,
     jobs: [
       ...parts.flatMap(({ jobs = [] }) => jobs),
       {

@@ -15,7 +15,9 @@ export function askedGauge(
   ask: () => number | Promise<number>,
 ): void {
   new Gauge({
-    ...{ name, help, registers: [registry] },
+    name,
+    help,
+    registers: [registry],
     async collect() {
       const value = await Promise.resolve()
         .then(ask)

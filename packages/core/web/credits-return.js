@@ -110,8 +110,12 @@ function showReceipt(summary, session) {
 
 function timeOf(iso) {
   return new Date(iso).toLocaleString(undefined, {
-    ...{ year: 'numeric', month: 'long', day: 'numeric' },
-    ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
+    year: 'numeric',
+    month: 'long',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZoneName: 'short',
   });
 }
 

@@ -31,12 +31,17 @@ export async function prepareDeposit({ account }, amountUsdc, priority) {
   const wallet = account.address;
   const { position } = await askSolana(`position/${wallet}`);
   const { transactions, warnings, priority_fee } = await askSolana('deposit-tx', {
-    ...{ wallet, amount_usdc: amountUsdc, priority },
+    wallet,
+    amount_usdc: amountUsdc,
+    priority,
     // Only a page that came over HTTPS, or from this machine, has it.
     ...(crypto.randomUUID === undefined ? {} : { idempotency_key: crypto.randomUUID() }),
   });
   const deposit = {
-    ...{ wallet, amountUsdc, signatures: [], held: position.collateralBalanceRaw },
+    wallet,
+    amountUsdc,
+    signatures: [],
+    held: position.collateralBalanceRaw,
     transactions: stepsOf(transactions),
   };
   return { deposit, warnings, stops: isStopped(warnings), priorityFee: priority_fee };

@@ -57,7 +57,9 @@ export async function connectSolanaWallet(wallet) {
  */
 export async function signAndSend(wallet, account, transaction) {
   const [sent] = await wallet.features[SEND].signAndSendTransaction({
-    ...{ account, transaction, chain: CHAIN },
+    account,
+    transaction,
+    chain: CHAIN,
     options: { preflightCommitment: 'confirmed' },
   });
   if (sent?.signature?.length !== SIGNATURE_BYTES) throw new Error('The wallet named no signature.');

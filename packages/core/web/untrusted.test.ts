@@ -12,8 +12,13 @@ const page: {
 } = await import(new URL('./untrusted.js', import.meta.url).href);
 
 const service = defineService({
-  ...{ path: 'it', name: 'It', tag: 'Discovery', priceUsd: '0.01', summary: 'What it is.' },
-  ...{ input: z.object({}), example: {} },
+  path: 'it',
+  name: 'It',
+  tag: 'Discovery',
+  priceUsd: '0.01',
+  summary: 'What it is.',
+  input: z.object({}),
+  example: {},
   output: z.object({
     name: outsiderText(50).nullable(),
     pools: z.array(z.object({ label: outsiderText(50) })),

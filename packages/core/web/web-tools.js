@@ -68,7 +68,10 @@ export async function offerWebTools() {
 
 function freeTool({ name, description, inputSchema, ask }) {
   return {
-    ...{ name, description, inputSchema, annotations: { readOnlyHint: true } },
+    name,
+    description,
+    inputSchema,
+    annotations: { readOnlyHint: true },
     execute: async (input) => resultOf(await reached(() => ask(input ?? {}))),
   };
 }
@@ -76,7 +79,11 @@ function freeTool({ name, description, inputSchema, ask }) {
 function paidTool(tool) {
   const { name, title, description, inputSchema, annotations } = tool;
   return {
-    ...{ name, title, description, inputSchema, annotations },
+    name,
+    title,
+    description,
+    inputSchema,
+    annotations,
     execute: async (input, client) => resultOf(await buy(tool, input ?? {}, client), tool),
   };
 }

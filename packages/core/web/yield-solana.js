@@ -76,23 +76,19 @@ function feesText({ usdc, fees, daysToEarnBackFees: days }) {
 function portalView() {
   const part = (tag, attributes, ...children) => el(tag, attributes, ...children);
   const view = {
-    ...{ figures: part('dl', { class: 'figures balances' }), fees: part('p', { class: 'soft' }) },
-    ...{
-      wallet: part('input', { id: 'solana-wallet', spellcheck: 'false', required: true, maxlength: '44' }),
-    },
-    ...{
-      position: part('div', { 'aria-live': 'polite' }),
-      unfinished: part('div', { 'aria-live': 'polite' }),
-    },
-    ...{ connect: part('div', { class: 'actions' }), account: part('code') },
-    ...{ amount: part('input', { id: 'solana-amount', inputmode: 'decimal', required: true, value: '100' }) },
-    ...{ part: part('input', { id: 'solana-part', inputmode: 'decimal', required: true, value: '50' }) },
+    figures: part('dl', { class: 'figures balances' }),
+    fees: part('p', { class: 'soft' }),
+    wallet: part('input', { id: 'solana-wallet', spellcheck: 'false', required: true, maxlength: '44' }),
+    position: part('div', { 'aria-live': 'polite' }),
+    unfinished: part('div', { 'aria-live': 'polite' }),
+    connect: part('div', { class: 'actions' }),
+    account: part('code'),
+    amount: part('input', { id: 'solana-amount', inputmode: 'decimal', required: true, value: '100' }),
+    part: part('input', { id: 'solana-part', inputmode: 'decimal', required: true, value: '50' }),
     priority: priorityChoice(),
-    ...{ all: part('button', { type: 'button', class: 'secondary' }, 'Withdraw all') },
-    ...{
-      message: part('div', { 'aria-live': 'polite' }),
-      steps: part('ol', { class: 'steps', 'aria-live': 'polite' }),
-    },
+    all: part('button', { type: 'button', class: 'secondary' }, 'Withdraw all'),
+    message: part('div', { 'aria-live': 'polite' }),
+    steps: part('ol', { class: 'steps', 'aria-live': 'polite' }),
   };
   view.look = part(
     'form',

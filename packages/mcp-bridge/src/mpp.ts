@@ -115,7 +115,9 @@ async function answer({ account, tempoRpcUrl }: MppWalletParts, chosen: Challeng
   const { tempo } = await import('mppx/client');
   const transport = http(tempoRpcUrl, { timeout: NODE_TIMEOUT_MS, retryCount: 1 });
   const method = tempo.charge({
-    ...{ account, mode: 'pull', autoSwap: false },
+    account,
+    mode: 'pull',
+    autoSwap: false,
     getClient: () => createClient({ chain, transport }),
   });
   const credential = Credential.deserialize(await method.createCredential({ challenge: chosen } as never));

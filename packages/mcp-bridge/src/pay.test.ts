@@ -103,9 +103,15 @@ describe('by MPP', () => {
   const nowMs = Date.now();
   const inMs = (ms: number) => new Date(nowMs + ms).toISOString();
   const evm = {
-    ...{ id: 'a-challenge', realm: 'farebox.test', method: 'evm', intent: 'charge', expires: inMs(300_000) },
+    id: 'a-challenge',
+    realm: 'farebox.test',
+    method: 'evm',
+    intent: 'charge',
+    expires: inMs(300_000),
     request: {
-      ...{ amount: '250000', currency: USDC[NETWORKS.base], recipient: offer.payTo },
+      amount: '250000',
+      currency: USDC[NETWORKS.base],
+      recipient: offer.payTo,
       methodDetails: { chainId: 8453, credentialTypes: ['authorization'], decimals: 6 },
     },
   };
@@ -163,8 +169,12 @@ describe('by MPP', () => {
       },
       primaryType: 'TransferWithAuthorization',
       message: {
-        ...{ from: from as Hex, to: to as Hex, value: BigInt(value ?? 0), nonce: nonce as Hex },
-        ...{ validAfter: 0n, validBefore: BigInt(validBefore ?? 0) },
+        from: from as Hex,
+        to: to as Hex,
+        value: BigInt(value ?? 0),
+        nonce: nonce as Hex,
+        validAfter: 0n,
+        validBefore: BigInt(validBefore ?? 0),
       },
       signature: signature as Hex,
     });
@@ -201,7 +211,9 @@ describe('by MPP', () => {
       ...evm,
       method: 'tempo',
       request: {
-        ...{ amount: '250000', currency: USDC[NETWORKS.tempo], recipient: offer.payTo },
+        amount: '250000',
+        currency: USDC[NETWORKS.tempo],
+        recipient: offer.payTo,
         methodDetails: { chainId: 4217 },
       },
     };
@@ -235,13 +247,18 @@ describe('by MPP', () => {
       ...evm,
       method: 'tempo',
       request: {
-        ...{ amount: '250000', currency: USDC[NETWORKS.tempo], recipient: offer.payTo },
+        amount: '250000',
+        currency: USDC[NETWORKS.tempo],
+        recipient: offer.payTo,
         methodDetails: { chainId: 4217 },
       },
     };
     const system = '11111111111111111111111111111111';
     const onSolana = {
-      ...{ ...offer, network: NETWORKS.solana, asset: USDC[NETWORKS.solana], payTo: system },
+      ...offer,
+      network: NETWORKS.solana,
+      asset: USDC[NETWORKS.solana],
+      payTo: system,
       extra: { feePayer: system },
     };
     const whyNot = async (url: string, onChain: 'tempo' | 'solana') => {

@@ -61,12 +61,20 @@ async function buyerOf(environment: Record<string, string>, ...answers: (Answer 
   };
   const { maxCallMicros, maxDayMicros, url } = settings;
   const buyer = createBuyer({
-    ...{ upstream, payer, url, nowMs, spending: () => spending, limits: { maxCallMicros, maxDayMicros } },
+    upstream,
+    payer,
+    url,
+    nowMs,
+    spending: () => spending,
+    limits: { maxCallMicros, maxDayMicros },
     log() {},
   });
   const buy = (more: Partial<ToolCall> = {}) =>
     buyer.buy({
-      ...{ name: 'ping', arguments: {}, named: null, signal: new AbortController().signal },
+      name: 'ping',
+      arguments: {},
+      named: null,
+      signal: new AbortController().signal,
       onProgress() {},
       confirm: () => 'cannot',
       ...more,

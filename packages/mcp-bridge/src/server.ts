@@ -113,7 +113,11 @@ async function call(
   };
   try {
     const result = await buyer.buy({
-      ...{ name, arguments: input, signal, onProgress, confirm },
+      name,
+      arguments: input,
+      signal,
+      onProgress,
+      confirm,
       named: typeof named === 'string' ? named : null,
     });
     return result ?? questionOf(asked);

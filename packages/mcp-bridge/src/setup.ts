@@ -44,10 +44,7 @@ export function setupText(command: { command: string; args: readonly string[] },
         mcpServers: {
           farebox: {
             ...command,
-            env: {
-              ...{ FAREBOX_URL: address, FAREBOX_TOOLSET: 'core', FAREBOX_EVM_PRIVATE_KEY: '0x…' },
-              ...limits,
-            },
+            env: { FAREBOX_URL: address, FAREBOX_TOOLSET: 'core', FAREBOX_EVM_PRIVATE_KEY: '0x…', ...limits },
           },
         },
       },

@@ -23,7 +23,10 @@ function denied(book: Spending, id: string, said: Denial): boolean {
 }
 const UNCHARGED: Denial = { outcome: 'uncharged', endsAtMs: null };
 const purchase = (id: string, micros: bigint, request = id): Purchase => ({
-  ...{ id, request, micros, payment: '{}' },
+  id,
+  request,
+  micros,
+  payment: '{}',
 });
 
 test('a limit holds for what is spent, open and held, whoever spent it', () => {

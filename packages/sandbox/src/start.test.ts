@@ -142,7 +142,9 @@ async function lentWorth(rpcUrl: string): Promise<number> {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method: 'eth_call' },
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'eth_call',
       params: [{ to: META_MORPHO, data }, 'latest'],
     }),
   });
@@ -286,8 +288,10 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const elsewhere = {
     CARD_PROVIDER_URL: named.CARD_PROVIDER_URL,
     CARD_PROVIDER_KEY: `sk_test_${readFileSync(join(folder, 'one', 'card-key'), 'utf8')}`,
-    ...{ CARD_WEBHOOK_SECRET: `whsec_${'e'.repeat(64)}`, ADMIN_TOKENS: `me:${'0123456789abcdef'.repeat(4)}` },
-    ...{ SMTP_URL: named.SMTP_URL, MAIL_FROM: 'me@example.com' },
+    CARD_WEBHOOK_SECRET: `whsec_${'e'.repeat(64)}`,
+    ADMIN_TOKENS: `me:${'0123456789abcdef'.repeat(4)}`,
+    SMTP_URL: named.SMTP_URL,
+    MAIL_FROM: 'me@example.com',
   };
   const second = await start('two', await freePort(), elsewhere);
   assert(second.key !== undefined && second.key !== key);

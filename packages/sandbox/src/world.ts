@@ -88,7 +88,8 @@ const SECRETS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY', 'YIELD_KE
 function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, string> {
   return {
     [addressOf('base')]: url,
-    ...{ YIELD_VAULT_ADDRESS: vault, YIELD_PERMIT_DEPOSIT_ADDRESS: permitDeposit },
+    YIELD_VAULT_ADDRESS: vault,
+    YIELD_PERMIT_DEPOSIT_ADDRESS: permitDeposit,
   };
 }
 

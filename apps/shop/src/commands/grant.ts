@@ -34,7 +34,9 @@ function grantsAsked(): { grants: readonly Grant[]; json: boolean } {
   if (label.length > 0 && label.length !== usd.length)
     throw new UsageError('--label must stand once for each key, or not at all');
   const grants = reason.map((note, index) => ({
-    ...{ amountMicros: amountOf(usd[index]), label: label[index] ?? 'granted', note },
+    amountMicros: amountOf(usd[index]),
+    label: label[index] ?? 'granted',
+    note,
   }));
   return { grants, json };
 }

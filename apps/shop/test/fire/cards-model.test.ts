@@ -294,7 +294,9 @@ class Scene {
         if (url === undefined) return;
         const decision = one.approve ? 'approve' : 'fail';
         const reply = await fetch(url, {
-          ...{ method: 'POST', body: new URLSearchParams({ decision }), redirect: 'manual' },
+          method: 'POST',
+          body: new URLSearchParams({ decision }),
+          redirect: 'manual',
         });
         return void (await reply.body?.cancel());
       }
@@ -389,7 +391,8 @@ class Scene {
       checkoutUrl,
       purchase: null,
       keys: new Set(),
-      ...{ lost: false, last: '' },
+      lost: false,
+      last: '',
     });
   }
 
@@ -406,7 +409,11 @@ class Scene {
     const onto = one.onto === null ? undefined : pick(keysInUse(), one.onto);
     const agent: Agent = {
       statusPath: '/api/m2m/credits/purchase',
-      ...{ sessionId: null, checkoutUrl: null, keys: new Set(), lost: false, last: '' },
+      sessionId: null,
+      checkoutUrl: null,
+      keys: new Set(),
+      lost: false,
+      last: '',
       purchase: {
         body: { paymentMethodId: method.id, amountUsd: one.amountUsd, idempotencyKey: randomUUID() },
         headers: onto === undefined ? {} : { 'x-api-key': onto },
@@ -435,7 +442,8 @@ class Scene {
       const order = await app.cards.orders.findByPayment(payment.object.id);
       if (order === null) return;
       await app.cards.refund({
-        ...{ orderId: order.id, actKey: randomUUID() },
+        orderId: order.id,
+        actKey: randomUUID(),
         amountMicros: one.cents === null ? null : BigInt(one.cents) * CENT,
       });
     } catch (error) {

@@ -170,7 +170,11 @@ export async function startCardsStage(options: {
     webhookSecret: WEBHOOK_SECRET,
     /** The provider's own library, for what only the provider knows. */
     stripe: new Stripe(SECRET_KEY, {
-      ...{ host: hostname, port, protocol: 'http', telemetry: false, maxNetworkRetries: 2 },
+      host: hostname,
+      port,
+      protocol: 'http',
+      telemetry: false,
+      maxNetworkRetries: 2,
     }),
 
     replica(index: number): Replica {

@@ -138,8 +138,11 @@ async function whileSelling(happens: (key: string) => Promise<void>): Promise<Ma
       unequal,
       [],
       `what was delivered was charged, and nothing else: ${inspect({
-        ...{ sold: sold.length, charged: charged.length, transfers: [...transfers] },
-        ...{ calls: calls.filter(({ id }) => unequal.includes(id)), words: server.words().slice(-3_000) },
+        sold: sold.length,
+        charged: charged.length,
+        transfers: [...transfers],
+        calls: calls.filter(({ id }) => unequal.includes(id)),
+        words: server.words().slice(-3_000),
       })}`,
     );
     assert.equal(new Set(sold).size, sold.length, 'no call was delivered twice');

@@ -92,11 +92,14 @@ interface Told {
 }
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const callOf = (id: number | string, name = 'wait', args: object = {}, meta: object = {}) => ({
-  ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
   params: { name, arguments: args, _meta: meta },
 });
 const cancelOf = (requestId: number | string) => ({
-  ...{ jsonrpc: '2.0', method: 'notifications/cancelled' },
+  jsonrpc: '2.0',
+  method: 'notifications/cancelled',
   params: { requestId, reason: 'test' },
 });
 
@@ -123,7 +126,9 @@ async function buy(on: TestServer, name = 'wait', args: object = {}): Promise<To
 
 async function sessionOf(on: TestServer): Promise<string> {
   const response = await post(on, {
-    ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+    jsonrpc: '2.0',
+    id: 0,
+    method: 'initialize',
     params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
   });
   await response.text();

@@ -42,7 +42,9 @@ function ask(url: string, key: string): Promise<string> {
       'x-api-key': key,
     },
     body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
       params: { name: 'ai_inference', arguments: { prompt: 'Hello' } },
     }),
   }).then((response) => response.text());

@@ -315,8 +315,19 @@ let nowMs = Date.parse('2026-11-21T10:00:00Z');
 let tick = 0;
 let claimants = 0;
 const seen = {
-  ...{ requests: 0, answers: 0, replays: 0, unknown: 0, cut: 0, blind: 0, refunds: 0, deaths: 0 },
-  ...{ holds: 0, silences: 0, hostsLost: 0, claims: 0, lies: 0 },
+  requests: 0,
+  answers: 0,
+  replays: 0,
+  unknown: 0,
+  cut: 0,
+  blind: 0,
+  refunds: 0,
+  deaths: 0,
+  holds: 0,
+  silences: 0,
+  hostsLost: 0,
+  claims: 0,
+  lies: 0,
 };
 
 async function raiseWorld(): Promise<void> {

@@ -137,7 +137,10 @@ const ROWS: readonly Row[] = [
     only: 'tempo',
     pay: resignedAs((transaction) => ({
       ...transaction,
-      ...{ gas: 2_000_000n, nonceKey: 5n, nonce: 0, validBefore: Math.floor(Date.now() / 1_000) + 180 },
+      gas: 2_000_000n,
+      nonceKey: 5n,
+      nonce: 0,
+      validBefore: Math.floor(Date.now() / 1_000) + 180,
     })),
     given: (stage) =>
       stage.node.next(

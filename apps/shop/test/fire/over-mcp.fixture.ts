@@ -56,9 +56,12 @@ export const sendAsToolCall: typeof fetch = async (input, init = {}) => {
       ...(apiKey === null ? {} : { 'x-api-key': apiKey }),
     },
     body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
       params: {
-        ...{ name, _meta: meta },
+        name,
+        _meta: meta,
         ...(init.body === undefined ? {} : { arguments: JSON.parse(String(init.body)) }),
       },
     }),

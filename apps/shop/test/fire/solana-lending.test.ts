@@ -142,7 +142,9 @@ function expected(
     if (amount > freeLiquidityRaw(now)) return refused(ERRORS.liquidity);
     const reserve = { ...now, availableRaw: now.availableRaw - amount };
     return {
-      ...{ error: null, usdc: amount, collateral: 0n },
+      error: null,
+      usdc: amount,
+      collateral: 0n,
       reserve: { ...reserve, borrowedSf: now.borrowedSf + (amount << 60n) },
     };
   }
@@ -151,7 +153,9 @@ function expected(
   if (paid > held.usdc) return refused(ERRORS.tokens);
   const reserve = { ...now, availableRaw: now.availableRaw + paid };
   return {
-    ...{ error: null, usdc: -paid, collateral: 0n },
+    error: null,
+    usdc: -paid,
+    collateral: 0n,
     reserve: { ...reserve, borrowedSf: now.borrowedSf - (paid << 60n) },
   };
 }

@@ -100,7 +100,9 @@ export async function setStage() {
   let otherwise: Record<string, string> | null = null;
   /** What was there when the row began. */
   let before: { movedUnits: bigint; calls: readonly string[]; refunds: readonly string[] } = {
-    ...{ movedUnits: 1n, calls: [], refunds: [] },
+    movedUnits: 1n,
+    calls: [],
+    refunds: [],
   };
 
   const stage = {

@@ -45,7 +45,9 @@ async function connect(): Promise<OlderClient> {
 
 const asking = (messageId: string) => ({
   message: {
-    ...{ kind: 'message', role: 'user', messageId },
+    kind: 'message',
+    role: 'user',
+    messageId,
     parts: [{ kind: 'data', data: { skill: 'ping', input: { message: 'an older client' } } }],
   },
 });

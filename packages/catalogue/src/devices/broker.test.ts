@@ -54,7 +54,11 @@ before(async () => {
     },
   };
   const reporting = createReporting({
-    ...{ registry, refusals, backfillMs: 3_600_000, nowMs: Date.now, report: () => {} },
+    registry,
+    refusals,
+    backfillMs: 3_600_000,
+    nowMs: Date.now,
+    report: () => {},
     limit: {
       take: (name) => (name.startsWith('few') ? few : limit).take(name),
       giveBack: (name) => (name.startsWith('few') ? few : limit).giveBack(name),
@@ -76,7 +80,10 @@ before(async () => {
     return limit.take(address);
   };
   broker = await openBroker(at, {
-    ...{ registry, reporting, limit: { ...limit, take }, maxConnections: 2_000 },
+    registry,
+    reporting,
+    limit: { ...limit, take },
+    maxConnections: 2_000,
     packetsPerMinute: PACKETS_PER_MINUTE,
   });
 });
@@ -85,9 +92,22 @@ after(() => broker.close());
 function known(deviceId: string): Known {
   const { secret, publicKey } = newCredential();
   devices.set(deviceId, {
-    ...{ no: BigInt(devices.size), deviceId, owner: 1n, name: null, fleetId: null, public: true },
-    ...{ simulated: false, sensors: { temperature: 'celsius' }, place: null, publicKey },
-    ...{ createdAtMs: 0, revokedAtMs: null, readings: 0, lastAtMs: null, refusal: null, refusals: 0 },
+    no: BigInt(devices.size),
+    deviceId,
+    owner: 1n,
+    name: null,
+    fleetId: null,
+    public: true,
+    simulated: false,
+    sensors: { temperature: 'celsius' },
+    place: null,
+    publicKey,
+    createdAtMs: 0,
+    revokedAtMs: null,
+    readings: 0,
+    lastAtMs: null,
+    refusal: null,
+    refusals: 0,
   });
   return { deviceId, secret, topic: topicOf(deviceId) };
 }

@@ -74,7 +74,10 @@ export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevic
       numberOf(device.deviceId);
       const { deviceId, simulated } = device;
       return files.make({
-        ...{ format, deviceId, simulated, readings: rows },
+        format,
+        deviceId,
+        simulated,
+        readings: rows,
         sensors: sensors.map((name) => ({ name, unit: device.sensors[name] ?? '' })),
       });
     },

@@ -86,6 +86,7 @@ export function openDevices(
   const limit = house.limit(settings.reportsPerMinute);
   const reporting = createReporting({ registry, readings, refusals, limit, backfillMs, nowMs, report });
   const mqtt = mqttOf(settings);
+  const common = { registry, readings, refusals, exports: files, retentionDays, addressOf, nowMs };
   let broker: Broker | null = null;
 
   return {
@@ -100,7 +101,7 @@ export function openDevices(
       setBy: 'DEVICE_RETENTION_DAYS',
       forPayer: (proof) =>
         devicesFor(proof, {
-          ...{ registry, readings, exports: files, retentionDays },
+          ...common,
           share: (callId, payer, beneficiary) => shares.note({ callId, payer, beneficiary, partPerMillion }),
         }),
     },
@@ -114,21 +115,19 @@ export function openDevices(
     drain: () => void broker?.close(),
     routes(http) {
       deviceRoutes(http, {
-        ...{ registry, readings, refusals, keys, acceptSimulated, addressOf, nowMs },
+        ...common,
+        keys,
+        acceptSimulated,
         takeDue: () => void refusals.takeDue().catch(() => {}),
         connection: (deviceId) => connectionOf(deviceId, baseUrl, broker),
         earnings: (accountId) => earningsOf(shares, accountId, settings.ownerSharePercent),
         disconnect: ({ deviceId }) => broker?.disconnect(deviceId),
         limit: house.limitByAddress(DEVICE_REQUESTS_PER_MINUTE),
       });
-      reportRoutes(http, {
-        ...{ registry, reporting, exports: files, addressOf, nowMs },
-        limit: house.limitByAddress(REPORTS_PER_ADDRESS_PER_MINUTE),
-      });
+      const limit = house.limitByAddress(REPORTS_PER_ADDRESS_PER_MINUTE);
+      reportRoutes(http, { ...common, reporting, limit });
     },
-    jobs: jobsOf(pools.sql, {
-      ...{ registry, files, refusals, days, retentionDays, nowMs, mqtt, broker: () => broker },
-    }),
+    jobs: jobsOf(pools.sql, { ...common, days, mqtt, broker: () => broker }),
     async close() {
       await Promise.all([broker?.close(), files.close()]);
     },
@@ -139,7 +138,7 @@ function jobsOf(
   sql: Database,
   parts: {
     registry: Pick<DeviceRegistry, 'changed'>;
-    files: Pick<Exports, 'dropExpired'>;
+    exports: Pick<Exports, 'dropExpired'>;
     refusals: Pick<Refusals, 'takeDue' | 'dropOld'>;
     days: Pick<Days, 'make'>;
     retentionDays: number;
@@ -148,7 +147,7 @@ function jobsOf(
     broker(): Broker | null;
   },
 ): Job[] {
-  const { registry, files, refusals, days, retentionDays, nowMs } = parts;
+  const { registry, exports: files, refusals, days, retentionDays, nowMs } = parts;
   return [
     // Two days ahead and each hour: a lock on the table may be held for a day before a reading waits for it.
     { name: 'make-days-of-readings', intervalMs: HOUR_MS, run: () => days.make() },

@@ -133,7 +133,10 @@ async function takeOne(sql: Database, parts: RefusalParts, row: DueRow): Promise
   try {
     // It is as old as it was when it came.
     const report = readReport(row.report, {
-      ...{ sensors, backfillMs, nowMs: nowMs(), cameAtMs: first_at.getTime() },
+      sensors,
+      backfillMs,
+      nowMs: nowMs(),
+      cameAtMs: first_at.getTime(),
     });
     const outcome = await readings.take(device, report);
     if (outcome === 'revoked') {

@@ -6,7 +6,9 @@ import { ReportRefused, readReport } from './report.ts';
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const DEVICE = { sensors: { temperature: 'C' }, backfillMs: 3_600_000, nowMs: NOW_MS };
 const READING = {
-  ...{ at: '2026-01-01T00:00:00Z', key: 'a', values: { temperature: 20.5 } },
+  at: '2026-01-01T00:00:00Z',
+  key: 'a',
+  values: { temperature: 20.5 },
   position: { lat: 48, lon: 11 },
 };
 const read = (report: unknown) => readReport(Buffer.from(JSON.stringify(report)), DEVICE);

@@ -233,7 +233,10 @@ function lookRoutes(app: FastifyInstance, parts: DeviceRouteParts, { ownKey, own
     const device = await ownDevice(request, reply);
     const toMs = parts.nowMs() + DAY_MS;
     const rows = await readings.range(device.no, {
-      ...{ fromMs: parts.nowMs() - DAY_MS, toMs, sensor: null, limit: MAX_CHARTED },
+      fromMs: parts.nowMs() - DAY_MS,
+      toMs,
+      sensor: null,
+      limit: MAX_CHARTED,
     });
     return {
       success: true,
@@ -366,7 +369,9 @@ function readingOf({ atMs, values, position }: { atMs: number; values: object; p
 /** A report that was kept, as its device sent it. */
 function refusalOf({ code, reason, count, firstAtMs, lastAtMs, report, dueAtMs, sensor }: Refusal) {
   return {
-    ...{ code, reason, count },
+    code,
+    reason,
+    count,
     firstAt: new Date(firstAtMs).toISOString(),
     lastAt: new Date(lastAtMs).toISOString(),
     report: report.toString(),

@@ -64,7 +64,8 @@ export function createPictureLinks({
       // Whole seconds, and none lost.
       const expires = Math.ceil((nowMs() + linkMs) / 1_000);
       const parts = {
-        ...{ layer, time },
+        layer,
+        time,
         bbox: [box.west, box.south, box.east, box.north].join(),
         size: `${widthPx}x${heightPx}`,
         marker: marker === null ? NO_MARKER : `${marker.lat},${marker.lon}`,
@@ -88,7 +89,10 @@ export function createPictureLinks({
       if (!(nowMs() < expiresAtMs)) throw ended('Its time is over.');
       const [widthPx, heightPx] = parts.size.split('x');
       const read = picture.safeParse({
-        ...{ layer: parts.layer, time: parts.time, widthPx, heightPx },
+        layer: parts.layer,
+        time: parts.time,
+        widthPx,
+        heightPx,
         box: parts.bbox.split(','),
         marker: parts.marker === NO_MARKER ? null : parts.marker.split(','),
       });

@@ -30,7 +30,11 @@ export function openPictures(
   const drawing = openThread<Drawing, Drawn>(new URL('./draw-program.ts', import.meta.url), DRAWING);
   const links = createPictureLinks({ secrets, baseUrl, linkMs: settings.linkMs, nowMs });
   const pictures = createPictures({
-    ...{ gibs, drawing, cacheBytes: settings.cacheBytes, nowMs, report: metrics.look },
+    gibs,
+    drawing,
+    cacheBytes: settings.cacheBytes,
+    nowMs,
+    report: metrics.look,
     requestsPerMinute: GIBS.requestsPerMinute / 2,
   });
   const forServices: MapPictures = {
@@ -48,7 +52,10 @@ export function openPictures(
     },
     routes: (http) =>
       pictureRoutes(http, {
-        ...{ links, pictures, addressOf, nowMs },
+        links,
+        pictures,
+        addressOf,
+        nowMs,
         limit: house.limitByAddress(LOOKS_PER_ADDRESS_PER_MINUTE),
       }),
     close: () => drawing.close(),

@@ -186,7 +186,10 @@ test('a marker lies where its place does, on both sides of the antimeridian and 
     const [west, south, east, north] = box;
     return markerOf({
       ...picture,
-      ...{ box: { west, south, east, north }, widthPx: 101, heightPx: 101, marker: { lat, lon } },
+      box: { west, south, east, north },
+      widthPx: 101,
+      heightPx: 101,
+      marker: { lat, lon },
     });
   };
   assert.deepEqual(at([10, 40, 12, 42], 41, 11), { x: 50, y: 50 });

@@ -106,10 +106,7 @@ export function termsOfSources(isOpen: (name: UpstreamName) => boolean): readonl
       licence,
       terms,
     }: Pick<UpstreamDefinition<never>, 'title' | 'licence' | 'terms'> = UPSTREAMS[name];
-    return {
-      ...{ name, title, licence, ...terms },
-      isAgreedTo: needsAgreement(terms) ? !isOpen(name) : null,
-    };
+    return { name, title, licence, ...terms, isAgreedTo: needsAgreement(terms) ? !isOpen(name) : null };
   });
 }
 

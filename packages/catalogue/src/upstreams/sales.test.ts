@@ -15,7 +15,12 @@ const SETTINGS = {
   UPSTREAM_SALES_TERMS: 'Credit asked: County records',
 };
 const ROW = {
-  ...{ id: 'parcel-1', soldOn: '2026-05-04', priceUsd: 412_000, lat: 38.9, lon: -77.03, type: 'house' },
+  id: 'parcel-1',
+  soldOn: '2026-05-04',
+  priceUsd: 412_000,
+  lat: 38.9,
+  lon: -77.03,
+  type: 'house',
   squareFeet: 1_800,
 };
 const ASKED = { lat: 38.9, lon: -77.03, radiusMeters: 1_600, from: '2024-11-21', to: '2026-11-21' };
@@ -38,7 +43,11 @@ describe('a source of sales', () => {
         const { value, source } = await api.near(ASKED);
         assert.equal(asked[0]?.url.pathname, '/base/sales');
         assert.deepEqual(Object.fromEntries(asked[0]?.url.searchParams ?? []), {
-          ...{ lat: '38.9', lon: '-77.03', radiusMeters: '1600', from: '2024-11-21', to: '2026-11-21' },
+          lat: '38.9',
+          lon: '-77.03',
+          radiusMeters: '1600',
+          from: '2024-11-21',
+          to: '2026-11-21',
           limit: '200',
         });
         assert.equal(asked[0]?.headers.authorization, 'Bearer a-key');
@@ -48,7 +57,9 @@ describe('a source of sales', () => {
           ['sales', 'https://records.test/', 'County records: Credit asked: County records'],
         );
         assert.deepEqual(api.publisher, {
-          ...{ name: 'County records', url: 'https://records.test/', terms: SETTINGS.UPSTREAM_SALES_TERMS },
+          name: 'County records',
+          url: 'https://records.test/',
+          terms: SETTINGS.UPSTREAM_SALES_TERMS,
         });
       },
     ));

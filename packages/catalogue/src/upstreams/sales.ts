@@ -174,8 +174,11 @@ export const sales = defineUpstream({
   async probe(api, nowMs) {
     const day = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
     const { value } = await api.near({
-      ...{ lat: 38.9, lon: -77.03, radiusMeters: 1_600 },
-      ...{ from: day(nowMs - 730 * 24 * HOUR_MS), to: day(nowMs) },
+      lat: 38.9,
+      lon: -77.03,
+      radiusMeters: 1_600,
+      from: day(nowMs - 730 * 24 * HOUR_MS),
+      to: day(nowMs),
     });
     if (value.firstProblem !== null)
       throw new Error(`${value.malformed} rows are left out: ${value.firstProblem}`);

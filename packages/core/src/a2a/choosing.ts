@@ -81,7 +81,9 @@ function help({ services, baseUrl }: Shelf, code: string, what: string, suggeste
   return {
     text: `${what} Send a data part {"skill":"…","input":{…}} in this task, or the same JSON as the only text. Nothing was charged.${list.length === 0 ? '' : ` These may be what you look for:${list.join('')}`}`,
     data: {
-      ...{ code, message: what, charged: false },
+      code,
+      message: what,
+      charged: false,
       send: { kind: 'data', data: { skill: 'ping', input: {} } },
       skills: skills.map(({ path, name, priceUsd, example }) => ({ skill: path, name, priceUsd, example })),
       card: `${baseUrl}/.well-known/agent-card.json`,

@@ -224,13 +224,11 @@ export class Desk {
       asker.accountId !== null ? 'account' : credential?.by === 'x402' ? 'x402' : 'nobody',
     );
     const { task } = await this.#parts.tasks.open({
-      ...{
-        accountId: asker.accountId,
-        contextId: message.contextId,
-        service: service.path,
-        input,
-        told: null,
-      },
+      accountId: asker.accountId,
+      contextId: message.contextId,
+      service: service.path,
+      input,
+      told: null,
       messageKey,
     });
     return task;
@@ -261,8 +259,14 @@ export class Desk {
       }),
     };
     const answered = await this.#parts.paidCall.handle({
-      ...{ service, headers: credential.headers, rawBody: Buffer.from(input), follow },
-      ...{ address: by.address, requestId: by.requestId, gone: watcher.gone, assertMayBuy() {} },
+      service,
+      headers: credential.headers,
+      rawBody: Buffer.from(input),
+      follow,
+      address: by.address,
+      requestId: by.requestId,
+      gone: watcher.gone,
+      assertMayBuy() {},
       ...(stream === null ? {} : { openStream: stream.open }),
     });
     const answer = answered.left === true && stream !== null ? stream.whole(answered) : answered;

@@ -38,7 +38,9 @@ export async function callerOf(
   reply.headers(rateHeaders(verdict));
   if (!verdict.allowed) throw rateExceeded(verdict);
   return {
-    ...{ address, requestId: request.id, headers: request.headers },
+    address,
+    requestId: request.id,
+    headers: request.headers,
     accountId: await parts.accountOf(request.headers),
     gone: () => request.raw.socket.destroyed,
   };

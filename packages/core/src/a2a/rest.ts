@@ -51,7 +51,9 @@ export function a2aRestRoutes(http: FastifyInstance, parts: A2aRoutesParts): voi
   const hosts = ownHosts(parts.publicUrl, parts.hosts);
   for (const url of ['/a2a/v1', '/a2a/v1/*'])
     http.route({
-      ...{ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url, exposeHeadRoute: false },
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      url,
+      exposeHeadRoute: false,
       // Which methods an address takes is known to `WAYS` alone.
       config: { isTold: () => false },
       handler: (request, reply) => {

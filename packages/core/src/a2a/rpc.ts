@@ -210,7 +210,9 @@ export class Rpc {
     return {
       result: {
         tasks: shown.map(wire.task),
-        ...{ nextPageToken: page.next ?? '', pageSize: most, totalSize: page.total },
+        nextPageToken: page.next ?? '',
+        pageSize: most,
+        totalSize: page.total,
       },
     };
   }

@@ -81,7 +81,9 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
   /** What a task costs now, in the words of x402; or why it cannot be bought now. */
   async function priceOf(service: Service, { input, told }: Task, by: AskedBy): Promise<Told> {
     const answer = await paidCall.handle({
-      ...{ ...by, service, headers: {}, gone: () => false, assertMayBuy() {} },
+      ...by,
+      ...FOR_ITS_PRICE,
+      service,
       rawBody: input === null ? undefined : Buffer.from(input),
     });
     const body = JSON.parse(answer.body.toString());
@@ -92,7 +94,10 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
       refused === undefined
         ? body
         : {
-            ...{ ...body, error: refused.code, code: refused.code, last_error_reason: refused },
+            ...body,
+            error: refused.code,
+            code: refused.code,
+            last_error_reason: refused,
             message: `${refused.message as string} ${body.message as string}`,
           };
     return {
@@ -101,6 +106,9 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
     };
   }
 }
+
+/** A call of which nothing is wanted but the offer that it is answered with. */
+const FOR_ITS_PRICE = { headers: {}, gone: () => false, assertMayBuy() {} };
 
 function stateOf(
   base: Pick<ShownTask, 'id' | 'contextId' | 'atMs'>,

@@ -78,7 +78,10 @@ const messageIdOf = ({ id, atMs }: ShownTask) => `${id}-${atMs}`;
 const v03: Wire = {
   version: '0.3',
   task: (task) => ({
-    ...{ kind: 'task', id: task.id, contextId: task.contextId, status: statusOf03(task) },
+    kind: 'task',
+    id: task.id,
+    contextId: task.contextId,
+    status: statusOf03(task),
     ...(task.artifacts.length === 0
       ? {}
       : { artifacts: task.artifacts.map((artifact) => artifactOf(artifact, partOf03)) }),
@@ -86,12 +89,19 @@ const v03: Wire = {
   sent: (task) => v03.task(task),
   taskEvent: (task) => v03.task(task),
   statusEvent: (task) => ({
-    ...{ kind: 'status-update', taskId: task.id, contextId: task.contextId, status: statusOf03(task) },
+    kind: 'status-update',
+    taskId: task.id,
+    contextId: task.contextId,
+    status: statusOf03(task),
     final: isAtRest(task),
   }),
   artifactEvent: ({ id, contextId }, artifact, piece) => ({
-    ...{ kind: 'artifact-update', taskId: id, contextId, artifact: artifactOf(artifact, partOf03) },
-    ...{ append: piece !== undefined && !piece.isFirst, lastChunk: piece?.isLast ?? true },
+    kind: 'artifact-update',
+    taskId: id,
+    contextId,
+    artifact: artifactOf(artifact, partOf03),
+    append: piece !== undefined && !piece.isFirst,
+    lastChunk: piece?.isLast ?? true,
   }),
   state: (state) => state,
 };
@@ -99,8 +109,13 @@ const v03: Wire = {
 function statusOf03(task: ShownTask) {
   const { id: taskId, contextId, parts, metadata, state } = task;
   const message = {
-    ...{ kind: 'message', messageId: messageIdOf(task), role: 'agent', taskId, contextId },
-    ...{ parts: parts.map(partOf03), metadata },
+    kind: 'message',
+    messageId: messageIdOf(task),
+    role: 'agent',
+    taskId,
+    contextId,
+    parts: parts.map(partOf03),
+    metadata,
   };
   return { state, timestamp: new Date(task.atMs).toISOString(), message };
 }
@@ -108,7 +123,9 @@ function statusOf03(task: ShownTask) {
 const v10: Wire = {
   version: '1.0',
   task: (task) => ({
-    ...{ id: task.id, contextId: task.contextId, status: statusOf10(task) },
+    id: task.id,
+    contextId: task.contextId,
+    status: statusOf10(task),
     ...(task.artifacts.length === 0
       ? {}
       : { artifacts: task.artifacts.map((artifact) => artifactOf(artifact, partOf10)) }),
@@ -120,8 +137,11 @@ const v10: Wire = {
   }),
   artifactEvent: ({ id, contextId }, artifact, piece) => ({
     artifactUpdate: {
-      ...{ taskId: id, contextId, artifact: artifactOf(artifact, partOf10) },
-      ...{ append: piece !== undefined && !piece.isFirst, lastChunk: piece?.isLast ?? true },
+      taskId: id,
+      contextId,
+      artifact: artifactOf(artifact, partOf10),
+      append: piece !== undefined && !piece.isFirst,
+      lastChunk: piece?.isLast ?? true,
     },
   }),
   state: (state) => `TASK_STATE_${state.replaceAll('-', '_').toUpperCase()}`,
@@ -130,8 +150,12 @@ const v10: Wire = {
 function statusOf10(task: ShownTask) {
   const { id: taskId, contextId, parts, metadata, state } = task;
   const message = {
-    ...{ messageId: messageIdOf(task), role: 'ROLE_AGENT', taskId, contextId },
-    ...{ parts: parts.map(partOf10), metadata },
+    messageId: messageIdOf(task),
+    role: 'ROLE_AGENT',
+    taskId,
+    contextId,
+    parts: parts.map(partOf10),
+    metadata,
   };
   return { state: v10.state(state), timestamp: new Date(task.atMs).toISOString(), message };
 }
@@ -144,7 +168,9 @@ function artifactOf({ id, name, parts }: ShownArtifact, partOf: (part: Part) => 
 const v03OverHttp: Wire = {
   version: '0.3',
   task: (task) => ({
-    ...{ id: task.id, contextId: task.contextId, status: statusOf03OverHttp(task) },
+    id: task.id,
+    contextId: task.contextId,
+    status: statusOf03OverHttp(task),
     ...(task.artifacts.length === 0
       ? {}
       : { artifacts: task.artifacts.map((artifact) => artifactOf(artifact, partOf03OverHttp)) }),
@@ -153,14 +179,19 @@ const v03OverHttp: Wire = {
   taskEvent: (task) => ({ task: v03OverHttp.task(task) }),
   statusEvent: (task) => ({
     statusUpdate: {
-      ...{ taskId: task.id, contextId: task.contextId, status: statusOf03OverHttp(task) },
+      taskId: task.id,
+      contextId: task.contextId,
+      status: statusOf03OverHttp(task),
       final: isAtRest(task),
     },
   }),
   artifactEvent: ({ id, contextId }, artifact, piece) => ({
     artifactUpdate: {
-      ...{ taskId: id, contextId, artifact: artifactOf(artifact, partOf03OverHttp) },
-      ...{ append: piece !== undefined && !piece.isFirst, lastChunk: piece?.isLast ?? true },
+      taskId: id,
+      contextId,
+      artifact: artifactOf(artifact, partOf03OverHttp),
+      append: piece !== undefined && !piece.isFirst,
+      lastChunk: piece?.isLast ?? true,
     },
   }),
   // The protocol buffers of 0.3 spell one state otherwise than those of 1.0.
@@ -176,8 +207,12 @@ function partOf03OverHttp(part: Part): Record<string, unknown> {
 function statusOf03OverHttp(task: ShownTask) {
   const { id: taskId, contextId, parts, metadata, state } = task;
   const message = {
-    ...{ messageId: messageIdOf(task), role: 'ROLE_AGENT', taskId, contextId },
-    ...{ content: parts.map(partOf03OverHttp), metadata },
+    messageId: messageIdOf(task),
+    role: 'ROLE_AGENT',
+    taskId,
+    contextId,
+    content: parts.map(partOf03OverHttp),
+    metadata,
   };
   return { state: v03OverHttp.state(state), timestamp: new Date(task.atMs).toISOString(), message };
 }

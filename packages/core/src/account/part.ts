@@ -18,7 +18,13 @@ export function openAccount(
     operations: [ACCOUNT_OPERATIONS],
     routes(http) {
       accountRoutes(http, {
-        ...{ keys, ledger, autoRecharges, baseUrl, firstCall, addressOf, nowMs },
+        keys,
+        ledger,
+        autoRecharges,
+        baseUrl,
+        firstCall,
+        addressOf,
+        nowMs,
         standing: debts.standing,
         accountLimit: limitByAddress(),
       });

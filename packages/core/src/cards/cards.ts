@@ -88,19 +88,23 @@ export function openCards(parts: CardParts): Cards {
   const orders = createOrderStore(sql, nowMs);
   const provider = createCardProvider({ ...parts.settings, nowMs });
   const reconcile = (orderId: string) => reconciler.reconcile(orderId);
+  const { report, secrets, baseUrl, firstCall } = parts;
+  const { rechargesPerDay } = parts.settings;
+  const common = { sql, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
   const recharges = createAutoRecharges(sql, {
-    ...{ orders, reconcile, mailer: parts.mailer, baseUrl: parts.baseUrl, nowMs },
-    maxPerDay: parts.settings.rechargesPerDay,
+    ...common,
+    reconcile,
+    mailer: parts.mailer,
+    maxPerDay: rechargesPerDay,
     report: parts.reportRecharge,
   });
-  const { report, secrets, baseUrl, firstCall } = parts;
-  const common = { sql, orders, provider, nowMs, rechargesPerDay: parts.settings.rechargesPerDay };
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, walks, recharges, report });
-  const checkout = createCheckout({ ...common, reconciler, secrets, baseUrl });
+  const checkout = createCheckout({ ...common, reconciler });
   const purchases = createPurchases({
-    ...{ ...common, reconciler, secrets },
+    ...common,
+    reconciler,
     limits: createPurchaseLimits({
-      ...{ sql, secrets, nowMs },
+      ...common,
       onPause: ({ declined, attempts }) =>
         parts.onError(
           'purchases are paused',
@@ -137,21 +141,16 @@ export function openCards(parts: CardParts): Cards {
 
     routes(app) {
       const { checkoutLimit, accountLimit, addressOf } = parts;
+      const shared = { keys, baseUrl, firstCall, addressOf, nowMs };
       purchaseRoute(app, {
-        ...{ purchases, keys, ledger, debts, baseUrl, firstCall, addressOf, nowMs },
+        ...shared,
+        purchases,
+        ledger,
+        debts,
         addressLimit: parts.purchaseLimit,
         onError: (error) => parts.onError('purchase', error),
       });
-      const ofCheckout = {
-        checkout,
-        keys,
-        baseUrl,
-        firstCall,
-        checkoutLimit,
-        accountLimit,
-        addressOf,
-        nowMs,
-      };
+      const ofCheckout = { ...shared, checkout, checkoutLimit, accountLimit };
       checkoutSessionRoute(app, { ...ofCheckout, readRecharge: readRechargeRequest });
       checkoutStatusRoute(app, ofCheckout);
       checkoutSummaryRoute(app, ofCheckout);

@@ -55,7 +55,13 @@ export function openCardMoney(
       : openCards({
           ...needs,
           settings: { ...settings, secretKey, webhookSecrets },
-          ...{ sql, debts, walks, baseUrl, firstCall, addressOf, nowMs },
+          sql,
+          debts,
+          walks,
+          baseUrl,
+          firstCall,
+          addressOf,
+          nowMs,
           checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
           purchaseLimit: house.limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
           accountLimit: house.limitByAddress(),
@@ -109,7 +115,8 @@ function openWalks(
   needs: { ledger: Ledger; keys: Keys; debts: Debts },
 ): ReversalWalks {
   return new CardReversalWalks(pools.sql, {
-    ...{ ...needs, nowMs },
+    ...needs,
+    nowMs,
     report: (what, orderId, amountMicros) =>
       logger.info({ what, orderId, amountMicros: String(amountMicros) }, 'a reversed payment on sold keys'),
   });

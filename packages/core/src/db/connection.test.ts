@@ -180,20 +180,19 @@ test('a connection that breaks while something is about to be written keeps nobo
     heard: () => {},
   });
   const opened: Socket[] = [];
-  const driver = postgres(database.url, {
+  const options = {
     max: 1,
     fetch_types: false,
     connect_timeout: 4,
     connection: STARTUP_FILLING,
     // Not in the driver's types.
-    ...{
-      socket: async () => {
-        const socket = await sockets.open();
-        opened.push(socket);
-        return socket;
-      },
+    socket: async () => {
+      const socket = await sockets.open();
+      opened.push(socket);
+      return socket;
     },
-  });
+  };
+  const driver = postgres(database.url, options);
   try {
     for (let round = 1; round <= 5; round++) {
       assert.equal((await driver`select ${round}::integer as round`)[0]?.round, round);
@@ -214,18 +213,17 @@ test('a connection that breaks while something is about to be written keeps nobo
 test('a transaction whose work ends in the moment in which its connection closes is rejected, and the process lives', async () => {
   const { hostname, port } = new URL(database.url);
   const sockets: Socket[] = [];
-  const driver = postgres(database.url, {
+  const options = {
     max: 1,
     fetch_types: false,
     // Not in the driver's types.
-    ...{
-      socket: async () => {
-        const socket = connect(Number(port), hostname);
-        sockets.push(socket);
-        return socket;
-      },
+    socket: async () => {
+      const socket = connect(Number(port), hostname);
+      sockets.push(socket);
+      return socket;
     },
-  });
+  };
+  const driver = postgres(database.url, options);
   const sql = withDeadline(driver, { deadlineMs: 4_000, late: () => {}, ended: () => {} });
   try {
     for (const end of ['commit', 'rollback']) {

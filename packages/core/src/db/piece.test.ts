@@ -49,8 +49,17 @@ test('a hundred thousand commits one after the other leave next to nothing in th
     return Promise.resolve([{ ...answered, ...general }]);
   }) as unknown as Database;
   const call = {
-    ...{ id: '0', accountId: 1_000n, service: 'ping', priceMicros: 1n, revenue: 'revenue_credits' as const },
-    ...{ keyId: 1n, rail: 'credits', identity: null, onChainIdentity: null, fingerprint: null, ttlMs: 1 },
+    id: '0',
+    accountId: 1_000n,
+    service: 'ping',
+    priceMicros: 1n,
+    revenue: 'revenue_credits' as const,
+    keyId: 1n,
+    rail: 'credits',
+    identity: null,
+    onChainIdentity: null,
+    fingerprint: null,
+    ttlMs: 1,
   };
   const begin: CallWork = { kind: 'begin', call };
   const named: CallWork = {

@@ -14,27 +14,38 @@ const X402: X402Offer = {
   facilitatorUrl: null,
   networks: [
     {
-      ...{ network: 'eip155:8453', name: 'base', payTo: `0x${'1'.repeat(40)}`, canRefund: true },
+      network: 'eip155:8453',
+      name: 'base',
+      payTo: `0x${'1'.repeat(40)}`,
+      canRefund: true,
       asset: { symbol: 'USDC', address: `0x${'2'.repeat(40)}`, decimals: 6 },
     },
   ],
 };
 const text = z.string().min(1);
 const skill = z.strictObject({
-  ...{ id: text, name: text, description: text, tags: z.array(text).min(1) },
-  ...{ examples: z.array(text), inputModes: z.array(text), outputModes: z.array(text) },
+  id: text,
+  name: text,
+  description: text,
+  tags: z.array(text).min(1),
+  examples: z.array(text),
+  inputModes: z.array(text),
+  outputModes: z.array(text),
 });
 const common = {
-  ...{ name: text, description: text, version: text, documentationUrl: z.url(), iconUrl: z.url() },
+  name: text,
+  description: text,
+  version: text,
+  documentationUrl: z.url(),
+  iconUrl: z.url(),
   provider: z.strictObject({ organization: text, url: z.url() }),
   capabilities: z.strictObject({
-    ...{ streaming: z.boolean(), pushNotifications: z.boolean(), extendedAgentCard: z.boolean() },
+    streaming: z.boolean(),
+    pushNotifications: z.boolean(),
+    extendedAgentCard: z.boolean(),
     extensions: z
       .array(
-        z.strictObject({
-          ...{ uri: z.url(), description: text },
-          params: z.record(text, z.unknown()).optional(),
-        }),
+        z.strictObject({ uri: z.url(), description: text, params: z.record(text, z.unknown()).optional() }),
       )
       .optional(),
   }),
@@ -42,7 +53,9 @@ const common = {
     .array(z.strictObject({ protected: text, signature: text }))
     .min(2)
     .max(3),
-  ...{ defaultInputModes: z.array(text), defaultOutputModes: z.array(text), skills: z.array(skill).min(1) },
+  defaultInputModes: z.array(text),
+  defaultOutputModes: z.array(text),
+  skills: z.array(skill).min(1),
   supportedInterfaces: z.array(
     z.strictObject({ url: z.url(), protocolBinding: text, protocolVersion: text }),
   ),

@@ -35,7 +35,9 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
   const { baseUrl, shop } = context;
   const url = `${baseUrl}/a2a`;
   const common = {
-    ...{ name: shop.name, description: `${DESCRIPTION} ${CHARGING_RULE}`, version: context.version },
+    name: shop.name,
+    description: `${DESCRIPTION} ${CHARGING_RULE}`,
+    version: context.version,
     provider: { organization: shop.name, url: `${baseUrl}/` },
     documentationUrl: `${baseUrl}/docs`,
     iconUrl: shop.logoUrl ?? `${baseUrl}/favicon.svg`,
@@ -51,7 +53,8 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
       bearerKey: { httpAuthSecurityScheme: { scheme: 'Bearer', description: API_KEY } },
     };
     const card = {
-      ...{ ...common, securitySchemes },
+      ...common,
+      securitySchemes,
       // By no more than it takes: what is empty is not signed, so it is not said either.
       securityRequirements: [{ schemes: { apiKey: {} } }, { schemes: { bearerKey: {} } }, {}],
     };
@@ -59,7 +62,9 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
   }
   const card = {
     ...common,
-    ...{ protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' },
+    protocolVersion: '0.3.0',
+    url,
+    preferredTransport: 'JSONRPC',
     additionalInterfaces: [
       { url, transport: 'JSONRPC' },
       { url, transport: 'HTTP+JSON' },
@@ -108,7 +113,9 @@ function capabilitiesOf(context: DiscoveryContext) {
   // Neither is required, and no list is empty: a card states no defaults, for which its signature has two forms.
   const extensions = [{ uri: first, description, params }, ...others.map((uri) => ({ uri, description }))];
   return {
-    ...{ streaming: true, pushNotifications: false, extendedAgentCard: false },
+    streaming: true,
+    pushNotifications: false,
+    extendedAgentCard: false,
     ...(x402 === null ? {} : { extensions }),
   };
 }
@@ -119,7 +126,8 @@ function skillsOf(context: DiscoveryContext) {
     const availability = context.availability(service);
     const { available } = availability;
     return {
-      ...{ id: path, name },
+      id: path,
+      name,
       description: aboutTool(service, availability),
       tags: [tag, ...(available ? [] : ['not for sale now'])],
       examples: [JSON.stringify({ skill: path, input: example })],

@@ -87,12 +87,10 @@ export function agentDocument(context: DiscoveryContext) {
   const ofCard = new Map(card?.skills.map((skill) => [skill.id, skill]));
   return {
     ...card,
-    ...{
-      ...shopOf(context),
-      version,
-      description: DESCRIPTION,
-      url: card === null ? `${baseUrl}/` : `${baseUrl}/a2a`,
-    },
+    ...shopOf(context),
+    version,
+    description: DESCRIPTION,
+    url: card === null ? `${baseUrl}/` : `${baseUrl}/a2a`,
     skills: context.services.map((service) => ({
       ...ofCard.get(service.path),
       id: service.path,
@@ -128,7 +126,10 @@ export function agentWebInterfaceDocument(context: DiscoveryContext) {
   const { product, version, baseUrl } = context;
   const range = priceRange(context.services);
   return {
-    ...{ version: '1', id: product.toLowerCase(), name: context.shop.name, description: DESCRIPTION },
+    version: '1',
+    id: product.toLowerCase(),
+    name: context.shop.name,
+    description: DESCRIPTION,
     canonicalUrl: `${baseUrl}/`,
     version_platform: version,
     entrypoints: {
@@ -167,7 +168,9 @@ export function agentRegistrationDocument(context: DiscoveryContext) {
   const { baseUrl, shop } = context;
   return {
     type: 'https://eips.ethereum.org/EIPS/eip-8004#registration-v1',
-    ...{ name: shop.name, description: DESCRIPTION, image: shop.logoUrl ?? `${baseUrl}/favicon.svg` },
+    name: shop.name,
+    description: DESCRIPTION,
+    image: shop.logoUrl ?? `${baseUrl}/favicon.svg`,
     services: [
       { name: 'web', endpoint: `${baseUrl}/` },
       { name: 'OpenAPI', endpoint: `${baseUrl}/openapi.json` },

@@ -30,7 +30,9 @@ export function mcpDocument(context: DiscoveryContext) {
   if (!servesMcp(context)) return null;
   const { product, version, baseUrl } = context;
   return {
-    ...{ ...shopOf(context), version, description: `${DESCRIPTION} ${CHARGING_RULE}` },
+    ...shopOf(context),
+    version,
+    description: `${DESCRIPTION} ${CHARGING_RULE}`,
     serverInfo: { name: product.toLowerCase(), title: product, version },
     protocolVersion: PROTOCOL_VERSIONS[0],
     protocolVersions: PROTOCOL_VERSIONS,
@@ -78,7 +80,9 @@ export function mcpIntegrationDocument(context: DiscoveryContext) {
   const { version, baseUrl, shop } = context;
   return {
     title: `${shop.name} over MCP`,
-    ...{ version, audience: 'agents and those who build them', summary: CHARGING_RULE },
+    version,
+    audience: 'agents and those who build them',
+    summary: CHARGING_RULE,
     paths: {
       pathA: { title: 'Connect an MCP client', url: coreAt(baseUrl), transport: 'streamable-http' },
       pathB: { title: 'Call the services over HTTP', url: `${baseUrl}/x402/catalog` },
@@ -111,7 +115,9 @@ export function webToolsDocument(context: DiscoveryContext) {
   const { product, version, baseUrl, shop } = context;
   return {
     schemaVersion: '1',
-    ...{ name: shop.name, description: DESCRIPTION, version },
+    name: shop.name,
+    description: DESCRIPTION,
+    version,
     provider: { name: shop.name, url: `${baseUrl}/` },
     mcpServers: {
       [product.toLowerCase()]: {

@@ -85,10 +85,7 @@ function infoOf(context: DiscoveryContext) {
     'x-server-version': context.version,
     description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
     ...(context.sandbox ? { 'x-sandbox': true } : {}),
-    contact: {
-      ...{ name, url: `${context.baseUrl}/` },
-      ...(contactEmail === null ? {} : { email: contactEmail }),
-    },
+    contact: { name, url: `${context.baseUrl}/`, ...(contactEmail === null ? {} : { email: contactEmail }) },
     license: LICENCE,
     ...(logoUrl === null ? {} : { 'x-logo': { url: logoUrl, altText: name } }),
     'x-guidance': guidance(context),

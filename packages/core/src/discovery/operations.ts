@@ -11,14 +11,16 @@ const SERVICE_PARAMETER = {
 
 const SEARCH_PARAMETERS = [
   {
-    ...{ name: 'q', in: 'query' },
+    name: 'q',
+    in: 'query',
     description:
       'What is wanted, in plain words: the services that fit, best first, each with `inputSchema` and `example` too. Without it, all',
     schema: { type: 'string', maxLength: 200 },
     example: 'price of ETH',
   },
   {
-    ...{ name: 'limit', in: 'query' },
+    name: 'limit',
+    in: 'query',
     description: 'With `q`: how many at most',
     schema: { type: 'integer', minimum: 1, maximum: 20, default: 5 },
   },

@@ -44,20 +44,18 @@ export function openDiscovery(
       discoveryRoutes(http, pages, {
         product: OWN_NAME,
         shop: { ...house.shop, logoUrl: logoUrlOf(house.shop, baseUrl) },
-        ...{
-          version,
-          baseUrl,
-          sandbox,
-          tags,
-          leftOut,
-          services,
-          availability,
-          cardCheckout,
-          cardSigner,
-          described,
-          routes,
-          nowMs,
-        },
+        version,
+        baseUrl,
+        sandbox,
+        tags,
+        leftOut,
+        services,
+        availability,
+        cardCheckout,
+        cardSigner,
+        described,
+        routes,
+        nowMs,
         rails: {
           get x402() {
             return needs.x402();

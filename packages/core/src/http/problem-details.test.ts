@@ -36,8 +36,14 @@ test('the standard’s fields come first, and a field of ours never stands in th
   );
   assert.deepEqual(Object.keys(details).slice(0, 5), ['type', 'title', 'status', 'detail', 'instance']);
   assert.deepEqual(details, {
-    ...{ type: 'about:blank', title: 'Not Found', status: 404, detail: 'There is none.', instance: '/x#1' },
-    ...{ code: 'NOT_FOUND', message: 'There is none.', charged: false },
+    type: 'about:blank',
+    title: 'Not Found',
+    status: 404,
+    detail: 'There is none.',
+    instance: '/x#1',
+    code: 'NOT_FOUND',
+    message: 'There is none.',
+    charged: false,
   });
 });
 

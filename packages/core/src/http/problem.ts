@@ -27,7 +27,10 @@ export class Problem extends Error {
   body(requestId: string): Record<string, unknown> {
     const wait = this.headers['retry-after'];
     return {
-      ...{ error: this.code, message: this.message, code: this.code, requestId },
+      error: this.code,
+      message: this.message,
+      code: this.code,
+      requestId,
       // Whoever reads only the body waits as long as whoever reads `Retry-After`.
       ...(wait === undefined ? {} : { retryAfterSeconds: Number(wait) }),
       ...this.details,

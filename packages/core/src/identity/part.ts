@@ -41,12 +41,10 @@ export function openIdentity(
   const rpc = connectRpc(rpcUrl, { timeoutMs: 5_000 });
   const network = `eip155:${CHAIN_ID}`;
   const tank = gas.open({
-    ...{
-      network,
-      duty: 'register',
-      token: { symbol: 'ETH', decimals: 18 },
-      addresses: [addressOf(privateKey)],
-    },
+    network,
+    duty: 'register',
+    token: { symbol: 'ETH', decimals: 18 },
+    addresses: [addressOf(privateKey)],
     source: evmGas({ sql, rpc, network, gasEach: REGISTRATION_GAS, nowMs }),
     least: (cost) => LEAST_REGISTRATIONS * cost,
   });

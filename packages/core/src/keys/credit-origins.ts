@@ -12,7 +12,10 @@ export async function recordOrigins(
   const { callId, parts } = sale;
   const known = parts.reduce((sum, { micros }) => sum + micros, 0n);
   const rows = parts.map(({ lot, micros }) => ({
-    ...{ payerLot: lot.id, orderId: lot.orderId, trial: lot.trialEndsAt !== null, micros },
+    payerLot: lot.id,
+    orderId: lot.orderId,
+    trial: lot.trialEndsAt !== null,
+    micros,
   }));
   // Credit of which no inflow is known lasts, and no card paid it.
   if (known < sale.priceMicros)

@@ -45,7 +45,11 @@ const NOTHING: Pick<Books, 'calls' | 'onChain' | 'cards'> = {
   calls: { captured: 0n, released: 0n, open: 0n },
   onChain: { settling: 0n, lost: 0n, refundsOwed: 0n, refundsPaid: 0n },
   cards: {
-    ...{ orders: 0n, paidMicros: 0n, reversedMicros: 0n, disputedMicros: 0n, owedMicros: 0n },
+    orders: 0n,
+    paidMicros: 0n,
+    reversedMicros: 0n,
+    disputedMicros: 0n,
+    owedMicros: 0n,
     promotionsMicros: 0n,
   },
 };

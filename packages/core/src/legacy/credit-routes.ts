@@ -58,7 +58,8 @@ const STATUS = legacyOperation('getGptCreditSession', 'Whether the session is pa
 });
 
 const BY_CARD = {
-  ...{ method: 'card', endpoint: '/api/gpt/credits/create-session' },
+  method: 'card',
+  endpoint: '/api/gpt/credits/create-session',
   dailyLimit: DAILY_LIMITS.hosted_checkout,
 };
 

@@ -32,7 +32,10 @@ test('an endpoint of a service whose answer is not JSON passes that answer on', 
 test('only JSON answers can be reshaped by an endpoint', () => {
   assert.throws(() => plain.made(pingService, new Map()), /shapes nothing of application\/json/);
   const shaping = defineEndpoint({
-    ...{ path: 'old-table', service: 'table', priceUsd: null, reads: z.object({}) },
+    path: 'old-table',
+    service: 'table',
+    priceUsd: null,
+    reads: z.object({}),
     shape: async () => ({}),
   });
   assert.throws(() => shaping.made(table, new Map()), /cannot shape text\/csv/);

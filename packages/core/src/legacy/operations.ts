@@ -74,7 +74,9 @@ function parametersOf(sold: Service): object[] {
   const { required } = inputSchemaOf(sold);
   const fields = propertiesOf(withoutProse(inputSchemaOf(sold)) as JsonSchema);
   return Object.entries(fields).map(([name, schema]) => ({
-    ...{ name, in: 'query', schema },
+    name,
+    in: 'query',
+    schema,
     ...(Array.isArray(required) && required.includes(name) ? { required: true } : {}),
   }));
 }

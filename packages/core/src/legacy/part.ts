@@ -35,13 +35,19 @@ export function openLegacy(
     ),
     rails: [walletAtTheLegacyDoor(), needs.credits],
     door: legacyDoor({
-      ...{ endpoints, baseUrl, walletsPay },
+      endpoints,
+      baseUrl,
+      walletsPay,
       trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS },
       cardCheckout: checkout !== null,
     }),
   });
   const freeCall = createFreeCall({
-    ...{ availability, catalog, baseUrl, version, nowMs },
+    availability,
+    catalog,
+    baseUrl,
+    version,
+    nowMs,
     sources: sales.shared.sources,
     addressLimit: house.limitByAddress(FREE_CALLS_PER_MINUTE),
     runLimit: house.limit(FREE_RUNS_PER_MINUTE),
@@ -61,7 +67,13 @@ export function openLegacy(
     ],
     routes(http) {
       legacyRoutes(http, {
-        ...{ endpoints, paidCall, freeCall, baseUrl, walletsPay, addressOf, nowMs },
+        endpoints,
+        paidCall,
+        freeCall,
+        baseUrl,
+        walletsPay,
+        addressOf,
+        nowMs,
         checkout: checkout === null ? null : legacyCheckoutOf(checkout),
         checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
         accountLimit: house.limitByAddress(),

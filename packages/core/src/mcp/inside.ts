@@ -30,7 +30,9 @@ export function askInside(http: () => FastifyInstance): AskInside {
     for (const [name, value] of Object.entries(headers))
       if (value !== undefined && !OF_ITS_OWN_REQUEST.test(name)) kept[name] = value;
     const answer = await http().inject({
-      ...{ method: 'GET', url, headers: kept },
+      method: 'GET',
+      url,
+      headers: kept,
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
     });
     const contentType = String(answer.headers['content-type'] ?? 'application/json');

@@ -176,7 +176,9 @@ async function buy(
   const presence = new CallerPresence(caller);
   try {
     const answer = await paidCall.handle({
-      ...{ service, address, requestId },
+      service,
+      address,
+      requestId,
       headers: credentialHeadersOf(headers, meta),
       // As over HTTP: a price that was asked for without a body may be paid for with any.
       rawBody: given === undefined ? undefined : Buffer.from(JSON.stringify(given)),

@@ -50,7 +50,10 @@ export function openOperations(
     name: 'operations',
     routes: (http) =>
       operationsRoutes(http, {
-        ...{ metrics, metricsToken, version, notReady },
+        metrics,
+        metricsToken,
+        version,
+        notReady,
         isPublic: publicUrl !== null && !isOwnMachine(publicUrl),
         explainAddress: (request) => addresses.explain(request.raw),
       }),

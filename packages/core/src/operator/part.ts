@@ -38,7 +38,9 @@ export function openOperator(
     patient: pools.patient,
     refusalLimit: house.limitByAddress(REFUSALS_PER_MINUTE),
     explainAddress: (request) => house.addresses.explain(request.raw),
-    ...{ addressOf, logger, nowMs },
+    addressOf,
+    logger,
+    nowMs,
   });
   if (operator === null) return { name: 'operator' };
   return {

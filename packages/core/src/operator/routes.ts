@@ -135,8 +135,12 @@ function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void
       openActs: (await acts.open()).map(actAsJson),
       proposals: (await parts.proposals.waiting()).map(proposalAsJson),
       upstreams: parts.upstreamHealth().map(healthAsJson),
-      ...{ dataLists: await parts.dataLists(), owed, owedTotal, sourceTerms: parts.sourceTerms() },
-      ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
+      dataLists: await parts.dataLists(),
+      owed,
+      owedTotal,
+      sourceTerms: parts.sourceTerms(),
+      rails: parts.rails().map(railAsJson),
+      gas: parts.gas().map(gasAsJson),
       books: await booksAsJson(verdicts),
     };
   });

@@ -220,14 +220,12 @@ async function pay(
         insert into share_payouts (beneficiary, nth, transfer_id, amount_micros, paid_at)
         values (${String(beneficiary)}, ${nth}, ${id}, ${String(amountMicros)}, ${now})`;
     const { status } = await ledger.transferWithin(transaction, {
-      ...{
-        id,
-        accountId: beneficiary,
-        phase: 'posted',
-        side: 'credit',
-        house: 'shares_owed',
-        amountMicros,
-      },
+      id,
+      accountId: beneficiary,
+      phase: 'posted',
+      side: 'credit',
+      house: 'shares_owed',
+      amountMicros,
       code: 'share_payout',
     });
     if (status !== 'done')

@@ -138,7 +138,9 @@ function bodyOf(
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
     message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${waysToPay(onChain.length > 0, trialsOpen)}. Nothing is charged unless the call succeeds.`,
-    ...{ seller, price_usd: priceUsd, currency: 'USD' },
+    seller,
+    price_usd: priceUsd,
+    currency: 'USD',
     accepts: onChain.length > 0 ? onChain : [prepaid],
     trial_access: {
       available: trialsOpen,

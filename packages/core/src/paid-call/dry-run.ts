@@ -80,7 +80,11 @@ export function tryOut(
       'cache-control': 'no-store',
     },
     body: JSON.stringify({
-      ...{ success: true, dryRun: true, charged: false, service: service.path, available: true },
+      success: true,
+      dryRun: true,
+      charged: false,
+      service: service.path,
+      available: true,
       price: { amountUsd: microsToUsd(priceMicros), amountMicros: String(priceMicros), currency: 'USD' },
       timeoutMs: service.timeoutMs,
       answer: {

@@ -58,14 +58,17 @@ async function customer(): Promise<bigint> {
 
 async function begin(accountId: bigint, ttlMs = 40_000): Promise<CallToBegin> {
   const call: CallToBegin = {
-    ...{ id: newTransferId(nowMs), accountId, keyId: null, rail: 'credits', service: 'ping', ttlMs },
-    ...{
-      priceMicros: PRICE,
-      revenue: 'revenue_credits',
-      identity: null,
-      onChainIdentity: null,
-      fingerprint: null,
-    },
+    id: newTransferId(nowMs),
+    accountId,
+    keyId: null,
+    rail: 'credits',
+    service: 'ping',
+    ttlMs,
+    priceMicros: PRICE,
+    revenue: 'revenue_credits',
+    identity: null,
+    onChainIdentity: null,
+    fingerprint: null,
   };
   assert.equal((await calls.begin(call)).status, 'authorized');
   return call;

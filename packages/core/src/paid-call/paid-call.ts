@@ -137,7 +137,11 @@ export class PaidCall {
     const verdict = addressLimit.take(request.address);
     const rate = rateHeaders(verdict);
     const asked: Asked = {
-      ...{ request, quote, rail, report, rate },
+      request,
+      quote,
+      rail,
+      report,
+      rate,
       money: { fate: !dry && canRepeat(rail, request.headers) ? 'not looked' : 'free' },
     };
     try {
@@ -265,7 +269,9 @@ export class PaidCall {
     const { id } = call;
     const delivery = await this.#parts.followedCalls.begin({
       ...request.delivery,
-      ...{ id, accountId, keyId },
+      id,
+      accountId,
+      keyId,
       fingerprint: fingerprintOf(quote.service, sale.input),
       longestMs: longestMs(sale) + RECONCILE_GRACE_MS,
     });

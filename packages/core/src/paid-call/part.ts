@@ -128,8 +128,15 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
   return {
     name: 'paid-call',
     requestHeaders: ['Idempotency-Key'],
-    ...{ calls, followedCalls, settlements, reconciler, settlementFinisher, shares },
-    ...{ shared, availability, catalog },
+    calls,
+    followedCalls,
+    settlements,
+    reconciler,
+    settlementFinisher,
+    shares,
+    shared,
+    availability,
+    catalog,
     payments: createPaymentRefunds(needs.railsOnChains),
     services: needs.services,
     promisesTrials: () => needs.capable().every((part) => part.trialsOpen?.() !== false),
@@ -174,11 +181,17 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     holder: replica.id,
   });
   const reconciler: Reconciler = createReconciler({
-    ...{ calls, undelivered, ledger },
+    calls,
+    undelivered,
+    ledger,
     report: (outcome, count) => metrics.reconciled(outcome, count),
   });
   const settlementFinisher = new SettlementFinisher({
-    ...{ calls, settlements, ledger, refundAfterMs, nowMs },
+    calls,
+    settlements,
+    ledger,
+    refundAfterMs,
+    nowMs,
     chainsOf: (name) => railsOnChains.find((rail) => rail.name === name)?.chains,
     report(outcome, { callId, network }) {
       metrics.settlement(network, 'reconcile', outcome);
@@ -227,8 +240,16 @@ function shareWithDoors(
       return { path, name, tag, priceUsd, summary, example, featured, available, chains };
     });
   return {
-    ...{ calls, settlements, freeHangUps, followedCalls, refundAfterMs },
-    ...{ availability, catalog, baseUrl, version, nowMs },
+    calls,
+    settlements,
+    freeHangUps,
+    followedCalls,
+    refundAfterMs,
+    availability,
+    catalog,
+    baseUrl,
+    version,
+    nowMs,
     seal: needs.seal,
     keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,

@@ -53,8 +53,16 @@ function payment(payer: string, units: bigint, more: Partial<PaymentInFlight> = 
   const inFlight = { network: NETWORK, asset: ASSET, payer, amountUnits: units };
   const plain = { costsMoney: false, onlyOneOfUnknown: false, balance: null };
   return {
-    ...{ id, accountId: ACCOUNT, keyId: null, rail: 'x402', service: 'nickel', priceMicros: units },
-    ...{ revenue: 'revenue_x402' as const, identity: id, onChainIdentity: id, ttlMs: 60_000 },
+    id,
+    accountId: ACCOUNT,
+    keyId: null,
+    rail: 'x402',
+    service: 'nickel',
+    priceMicros: units,
+    revenue: 'revenue_x402' as const,
+    identity: id,
+    onChainIdentity: id,
+    ttlMs: 60_000,
     fingerprint: randomBytes(32),
     inFlight: { ...inFlight, ...plain, ...more },
   };
@@ -73,9 +81,18 @@ async function begin(store: CallStore, call: Bought['call'], holds: () => bigint
 async function keep(store: CallStore, call: Bought['call'], answered = true): Promise<void> {
   const { network, asset, payer, amountUnits } = call.inFlight;
   const kept = await store.keep({
-    ...{ id: call.id, accountId: ACCOUNT, rail: 'x402', leaseMs: 1_000 },
+    id: call.id,
+    accountId: ACCOUNT,
+    rail: 'x402',
+    leaseMs: 1_000,
     payment: {
-      ...{ identity: call.id, network, asset, payer, amountUnits, payTo: '0xcc', evidence: {} },
+      identity: call.id,
+      network,
+      asset,
+      payer,
+      amountUnits,
+      payTo: '0xcc',
+      evidence: {},
       deadAfterMs: nowMs + 60_000,
     },
     answer: answered ? { status: 200, headers: {}, body: '{}' } : null,

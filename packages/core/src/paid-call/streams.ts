@@ -85,7 +85,9 @@ export class Streams {
     const receipt = payment.receipt({ callId: call.id, priceMicros, ...money.receipt });
     const reader = request.openStream({
       ...HEADERS,
-      ...{ ...this.#parts.door.headers, ...receipt, ...rate },
+      ...this.#parts.door.headers,
+      ...receipt,
+      ...rate,
       'x-call-id': call.id,
     });
     const kept = new KeptEvents(payment.identity === null ? 0 : this.#parts.maxAnswerBytes);

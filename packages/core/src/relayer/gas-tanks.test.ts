@@ -49,7 +49,10 @@ function settingOf(test: { name: string }, addresses: readonly string[] = ['a'])
   const say = <Value>(value: Value, about: string) =>
     setting.silent.has(about) ? Promise.reject(new Error('no answer')) : Promise.resolve(value);
   const tank = setting.gas.open({
-    ...{ network: test.name, duty: 'settle', token: { symbol: 'ETH', decimals: 2 }, addresses },
+    network: test.name,
+    duty: 'settle',
+    token: { symbol: 'ETH', decimals: 2 },
+    addresses,
     source: {
       balanceOf: (address) => say(held.get(address) ?? 0n, address),
       cost: () => say(setting.cost, 'cost'),

@@ -90,6 +90,23 @@ interface Key {
   unableSinceMs: number | null;
 }
 
+const UNSEEN: Omit<Key, 'address'> = {
+  balance: null,
+  seenAtMs: null,
+  waitingMs: 0,
+  perDay: null,
+  reason: null,
+  unableSinceMs: null,
+};
+
+/** Why it cannot be said for how many days a balance lasts; null: it can. */
+function whyNoDays({ balance, perDay }: Key): string | null {
+  if (balance === null) return 'the chain has not said what it holds';
+  if (perDay === null)
+    return `none of its transactions of the last ${DAYS_LOOKED_BACK} days has a known cost`;
+  return perDay === 0n ? 'its transactions cost nothing' : null;
+}
+
 /** @param parts.report told once when a key cannot pay any more, and once when it can again */
 export function createGasTanks(parts: {
   sql: Database;
@@ -102,12 +119,7 @@ export function createGasTanks(parts: {
 
   function open({ network, duty, token, addresses, source, least }: Parameters<GasTanks['open']>[0]) {
     let cost = 0n;
-    const keys = addresses.map(
-      (address): Key => ({
-        ...{ address, balance: null, seenAtMs: null, waitingMs: 0 },
-        ...{ perDay: null, reason: null, unableSinceMs: null },
-      }),
-    );
+    const keys = addresses.map((address): Key => ({ address, ...UNSEEN }));
     const written = (amount: bigint) => `${formatUnits(amount, token.decimals)} ${token.symbol}`;
 
     /** Why a key cannot pay; null: it can. */
@@ -135,16 +147,17 @@ export function createGasTanks(parts: {
 
     function standingOf(key: Key): GasStanding {
       const { address, balance, seenAtMs, perDay, reason, unableSinceMs } = key;
-      const daysUnknown =
-        balance === null
-          ? 'the chain has not said what it holds'
-          : perDay === null
-            ? `none of its transactions of the last ${DAYS_LOOKED_BACK} days has a known cost`
-            : perDay === 0n
-              ? 'its transactions cost nothing'
-              : null;
       return {
-        ...{ network, duty, address, token, balance, seenAtMs, perDay, daysUnknown, reason, unableSinceMs },
+        network,
+        duty,
+        address,
+        token,
+        balance,
+        seenAtMs,
+        perDay,
+        daysUnknown: whyNoDays(key),
+        reason,
+        unableSinceMs,
         least: cost === 0n ? null : least(cost),
         daysLeft:
           balance === null || perDay === null || perDay === 0n ? null : Number((balance * 10n) / perDay) / 10,

@@ -6,7 +6,9 @@ export function createGasMetrics(standings: () => readonly GasStanding[]): Regis
   const registry = new Registry();
   const ofEach = (name: string, help: string, figure: (key: GasStanding) => number | null) =>
     new Gauge({
-      ...{ name, help, registers: [registry] },
+      name,
+      help,
+      registers: [registry],
       labelNames: ['network', 'duty', 'address', 'token'],
       collect() {
         this.reset();

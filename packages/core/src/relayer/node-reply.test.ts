@@ -6,11 +6,17 @@ import { asMined } from './node-reply.ts';
 const HASH = `0x${'ab'.repeat(32)}`;
 const RECEIPT = {
   transactionHash: HASH,
-  ...{ status: '0x1', blockNumber: '0x10', gasUsed: '0x5208' },
+  status: '0x1',
+  blockNumber: '0x10',
+  gasUsed: '0x5208',
   logs: [{ address: `0x${'CD'.repeat(20)}`, topics: [HASH], data: '0x01' }],
 };
 const MINED = {
-  ...{ status: 'success', hash: HASH, blockNumber: 16n, gasUsed: 21_000n, costWei: null },
+  status: 'success',
+  hash: HASH,
+  blockNumber: 16n,
+  gasUsed: 21_000n,
+  costWei: null,
   logs: [{ address: `0x${'cd'.repeat(20)}`, topics: [HASH], data: '0x01' }],
 };
 

@@ -7,7 +7,8 @@ const LOOKED_AT_EVERY_MS = 30_000;
 /** Balances of the keys that pay gas, whichever part a key belongs to. It prepares after those parts are opened. */
 export function openGas({ pools, logger, nowMs }: House): Part & { gas: GasTanks } {
   const gas = createGasTanks({
-    ...{ sql: pools.sql, nowMs },
+    sql: pools.sql,
+    nowMs,
     report({ isAble, network, duty, address, reason }, tank) {
       const line = { network, duty, address };
       if (isAble) logger.warn(line, 'a key of ours can pay for transactions again');

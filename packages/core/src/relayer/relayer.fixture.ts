@@ -19,7 +19,9 @@ export function relayerOn(parts: {
   nowMs(): number;
 }): Relayer {
   const tank = createGasTanks({ ...parts, report: () => {} }).open({
-    ...{ network: parts.network, duty: 'settle', token: { symbol: 'ETH', decimals: 18 } },
+    network: parts.network,
+    duty: 'settle',
+    token: { symbol: 'ETH', decimals: 18 },
     addresses: parts.keys.map(addressOf),
     source: evmGas({ ...parts, gasEach: 60_000n }),
     least: (cost) => 20n * cost,

@@ -16,7 +16,9 @@ export function openSecretRegister(
   { open }: { open(callId: string, body: string): string },
 ): Part {
   const register = createSecretRegister(pools, {
-    ...{ secrets: secrets.reveal().versions, lostIds: settings.lostIds, nowMs },
+    secrets: secrets.reveal().versions,
+    lostIds: settings.lostIds,
+    nowMs,
     canOpen(callId, body) {
       try {
         open(callId, body);

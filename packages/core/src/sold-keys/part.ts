@@ -19,7 +19,9 @@ export function openSoldKeys(
   const { logger, nowMs } = house;
   const metrics = createSoldKeyMetrics();
   const sold = new SoldKeys(house.pools.sql, {
-    ...{ ...needs, nowMs, newCardMicrosPerDay: settings.newCardMicrosPerDay },
+    ...needs,
+    nowMs,
+    newCardMicrosPerDay: settings.newCardMicrosPerDay,
     report(outcome, callId) {
       metrics.soldKey(outcome);
       if (outcome === 'taken_back') logger.error({ callId }, 'a key was taken back whose price went back');

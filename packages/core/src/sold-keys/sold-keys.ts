@@ -145,11 +145,16 @@ export class SoldKeys {
     if (count === 0 || isHouseAccount(payerAccount)) return;
     const lots = await lotsOf(transaction, payerAccount, { since: this.#now(-DAY_MS), now: this.#now() });
     const parts = spentLast(lots, {
-      ...{ availableMicros: held.get(payerAccount) ?? 0n, priceMicros: amountMicros },
+      availableMicros: held.get(payerAccount) ?? 0n,
+      priceMicros: amountMicros,
     });
     refuseNewCard(lots, parts, { mostMicros: this.#parts.newCardMicrosPerDay, nowMs: nowMs() });
     await recordOrigins(transaction, {
-      ...{ callId, payerAccount, priceMicros: amountMicros, parts, at: this.#now() },
+      callId,
+      payerAccount,
+      priceMicros: amountMicros,
+      parts,
+      at: this.#now(),
     });
   }
 
@@ -233,7 +238,10 @@ export class SoldKeys {
     ] as const) {
       if (micros === 0n) continue;
       const { status } = await ledger.transferWithin(transaction, {
-        ...{ ...move, code, amountMicros: micros, note: `key of call ${callId}` },
+        ...move,
+        code,
+        amountMicros: micros,
+        note: `key of call ${callId}`,
         id: transferIdFor(`${code === 'sold_key' ? 'sold-key' : 'sold-key-trial'}:${callId}`),
       });
       if (status !== 'done') throw new Error(`the key of call ${callId} cannot be granted: ${status}`);
@@ -320,8 +328,13 @@ export class SoldKeys {
         for update of k`;
       if (row === undefined) return false;
       const { status } = await ledger.transferWithin(transaction, {
-        ...{ id: row.refund_id, accountId: sale.payer_account, phase: 'posted', side: 'credit' },
-        ...{ house: REVENUE[row.rail], amountMicros: row.price_micros, code: 'call_refund' },
+        id: row.refund_id,
+        accountId: sale.payer_account,
+        phase: 'posted',
+        side: 'credit',
+        house: REVENUE[row.rail],
+        amountMicros: row.price_micros,
+        code: 'call_refund',
         note: `undelivered call ${callId}`,
       });
       if (status !== 'done') throw new Error(`the price of call ${callId} cannot be given back: ${status}`);

@@ -43,7 +43,9 @@ export function openTopup(
   const metrics = createTopupMetrics();
   const { x402, ledger, keys, collectAfter } = needs;
   const topups = createTopups(house.pools.sql, {
-    ...{ ledger, keys, nowMs },
+    ledger,
+    keys,
+    nowMs,
     credited: collectAfter('top-up of'),
     report(outcome, callId) {
       metrics.topup(outcome);

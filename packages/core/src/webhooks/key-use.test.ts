@@ -27,8 +27,10 @@ async function watchedAccount(): Promise<{ accountId: bigint; keyId: bigint }> {
   const { accountId, id } = (await keys.find(apiKey)) ?? assert.fail();
   const seal = createAnswerSeal(SECRETS);
   await createWebhooks(sql, { seal, currentId: SECRETS.current.id, nowMs }).create(accountId, {
-    ...{ url: 'https://example.com/', events: ['answer.ready', 'key.new_address'] },
-    ...{ lowBelowMicros: null, email: null },
+    url: 'https://example.com/',
+    events: ['answer.ready', 'key.new_address'],
+    lowBelowMicros: null,
+    email: null,
   });
   return { accountId, keyId: id };
 }

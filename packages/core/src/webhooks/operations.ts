@@ -133,7 +133,10 @@ export const WEBHOOK_OPERATIONS = {
           },
         ),
         responses: {
-          ...{ 200: SECRET, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS },
+          200: SECRET,
+          400: REFUSED,
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
           409: refused('Five old secrets sign beside the current one already.'),
         },
       },

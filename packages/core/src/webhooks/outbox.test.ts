@@ -75,7 +75,10 @@ async function newAccount(): Promise<bigint> {
 function replica(sender: Pick<Sender, 'send'> | null = null): Outbox {
   const own = createSender({ allowPrivate: true, userAgent: 'test', timeoutMs: 20_000 });
   const outbox = createOutbox(database.sql, {
-    ...{ sender: sender ?? own, seal, baseUrl: 'https://farebox.test', nowMs: () => nowMs },
+    sender: sender ?? own,
+    seal,
+    baseUrl: 'https://farebox.test',
+    nowMs: () => nowMs,
     mailer: {
       // The same id is one mail.
       enqueue: async (_, mail) => void (mails.some(({ id }) => id === mail.id) || mails.push(mail)),
@@ -92,12 +95,10 @@ function replica(sender: Pick<Sender, 'send'> | null = null): Outbox {
 
 async function register(path: string, account = accountId): Promise<{ id: string; secret: string }> {
   const made = await webhooks.create(account, {
-    ...{
-      url: receiver.url + path,
-      events: ['refund.made'],
-      lowBelowMicros: null,
-      email: 'owner@example.org',
-    },
+    url: receiver.url + path,
+    events: ['refund.made'],
+    lowBelowMicros: null,
+    email: 'owner@example.org',
   });
   assert(made !== null);
   return { id: made.webhook.id, secret: made.secret };
@@ -146,7 +147,9 @@ test('an event is told in the commit of what it tells, once, and signed so that 
   assert(arrived !== undefined && others.length === 0, String(others.length));
   const { eventId, ...message } = arrived.message;
   assert.deepEqual(message, {
-    ...{ type: 'refund.made', timestamp: new Date(START_MS).toISOString(), data: { nth: 1 } },
+    type: 'refund.made',
+    timestamp: new Date(START_MS).toISOString(),
+    data: { nth: 1 },
   });
   assert.deepEqual(
     (await log.list(accountId, { order: 'newest', before: null }, 10)).rows.map((each) => each.id),
@@ -260,7 +263,9 @@ test('a secret is sealed again under a new version of the server’s secret, and
   const both = secretsOf(['a-new-secret-of-the-server-for-tests', SECRETS.current.value]);
   const under = (secrets: ReturnType<typeof secretsOf>) =>
     createWebhooks(database.sql, {
-      ...{ seal: createAnswerSeal(secrets), currentId: secrets.current.id, nowMs: () => nowMs },
+      seal: createAnswerSeal(secrets),
+      currentId: secrets.current.id,
+      nowMs: () => nowMs,
     });
   await under(both).reseal();
   await under(both).reseal();

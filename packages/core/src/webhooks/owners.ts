@@ -40,7 +40,10 @@ export function ownersOf(parts: OwnerParts): Owners {
     if (record.status === 'revoked')
       throw new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
     parts.uses.note({
-      ...{ accountId: record.accountId, keyId: record.id, address: parts.addressOf(request), answered: null },
+      accountId: record.accountId,
+      keyId: record.id,
+      address: parts.addressOf(request),
+      answered: null,
     });
     return record;
   }

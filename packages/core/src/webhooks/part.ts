@@ -37,7 +37,11 @@ export function openWebhooks(
   const sender = createSender({ allowPrivate, userAgent: `Farebox/${version} (+${baseUrl})` });
   const webhooks = createWebhooks(sql, { seal, currentId: secrets.current.id, nowMs });
   const outbox = createOutbox(sql, {
-    ...{ sender, seal, mailer, baseUrl, nowMs },
+    sender,
+    seal,
+    mailer,
+    baseUrl,
+    nowMs,
     report({ outcome, ...line }) {
       metrics.message(outcome);
       logger[outcome === 'taken' ? 'info' : 'warn'](line, `webhook ${outcome}`);

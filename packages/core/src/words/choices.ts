@@ -20,7 +20,9 @@ const MAX_CHARACTERS = 200;
  */
 export function choicesIn(choices: readonly Choice[]): { choices: readonly Choice[] } {
   const listed = choices.slice(0, MAX_CHOICES).map(({ field, value, about }) => ({
-    ...{ field, value: cleanDeep(value, MAX_CHARACTERS), about: cleanLine(about, MAX_CHARACTERS) },
+    field,
+    value: cleanDeep(value, MAX_CHARACTERS),
+    about: cleanLine(about, MAX_CHARACTERS),
   }));
   return { choices: listed };
 }

@@ -70,7 +70,10 @@ export function noAnswer(
 ): ServiceFailure {
   const details = choices === undefined ? {} : choicesIn(choices);
   return new ServiceFailure({
-    ...{ status: 422, code, message, details },
+    status: 422,
+    code,
+    message,
+    details,
     ...(field === undefined ? {} : { field }),
   });
 }

@@ -112,7 +112,11 @@ test('the bank asks on a second page: refused, then approved; the card is then g
   const paid = await stripe.checkout.sessions.retrieve(made.id, { expand: ['payment_intent'] });
   assert(typeof paid.payment_intent === 'object' && paid.payment_intent !== null);
   const later = await stripe.paymentIntents.create({
-    ...{ amount: 500, currency: 'usd', confirm: true, off_session: true, customer: String(paid.customer) },
+    amount: 500,
+    currency: 'usd',
+    confirm: true,
+    off_session: true,
+    customer: String(paid.customer),
     payment_method: String(paid.payment_intent.payment_method),
     automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
   });

@@ -21,7 +21,8 @@ export function libraryFor(
     port,
     protocol: 'http',
     telemetry: false,
-    ...{ maxNetworkRetries: 2, timeout: 10_000 },
+    maxNetworkRetries: 2,
+    timeout: 10_000,
     ...options,
   });
 }
@@ -41,7 +42,10 @@ export interface Receiver {
 export async function startReceiver(): Promise<Receiver> {
   const library = new Stripe(SECRET_KEY);
   const receiver: Receiver = {
-    ...{ deliveries: [], answers: [], secret: WEBHOOK_SECRET, url: '' },
+    deliveries: [],
+    answers: [],
+    secret: WEBHOOK_SECRET,
+    url: '',
     async stop() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

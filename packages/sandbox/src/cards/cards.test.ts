@@ -167,7 +167,9 @@ describe('payment intents', () => {
     const method = await stripe.paymentMethods.attach('pm_card_visa', { customer: customer.id });
     const intent = await stripe.paymentIntents.create({
       ...payment(method.id, { customer: customer.id, off_session: true, error_on_requires_action: true }),
-      ...{ description: 'Credits', receipt_email: 'b@example.com', metadata: { order: 'o1' } },
+      description: 'Credits',
+      receipt_email: 'b@example.com',
+      metadata: { order: 'o1' },
       expand: ['latest_charge.balance_transaction', 'customer'],
     });
     assert.deepEqual(
@@ -281,7 +283,9 @@ describe('payment intents', () => {
     const unknownCall = await failureOf(stripe.products.list());
     assert.deepEqual([unknownCall.statusCode, unknownCall.rawType], [404, wrong]);
     const stranger = new Stripe('sk_test_other', {
-      ...{ host: '127.0.0.1', port: new URL(provider.url).port, protocol: 'http' },
+      host: '127.0.0.1',
+      port: new URL(provider.url).port,
+      protocol: 'http',
     });
     const unauthorized = await failureOf(stranger.customers.list());
     assert(unauthorized instanceof errors.StripeAuthenticationError);
@@ -380,7 +384,11 @@ describe('test cards', () => {
     const asked = await failureOf(stripe.paymentIntents.create(payment(always.id, offSession)));
     assert.equal(asked.code, 'authentication_required');
     const intent = await stripe.paymentIntents.create({
-      ...{ amount: 700, currency: 'usd', customer: customer.id, payment_method: always.id, confirm: true },
+      amount: 700,
+      currency: 'usd',
+      customer: customer.id,
+      payment_method: always.id,
+      confirm: true,
       return_url: 'http://127.0.0.1:9/back',
     });
     assert.equal(intent.status, 'requires_action');
@@ -388,7 +396,9 @@ describe('test cards', () => {
     await delivered('payment_intent.requires_action', intent.id);
     const question = intent.next_action?.redirect_to_url?.url ?? '';
     const refusedAt = await fetch(question, {
-      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams({ decision: 'fail' }) },
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ decision: 'fail' }),
     });
     assert.equal(refusedAt.headers.get('location'), 'http://127.0.0.1:9/back');
     const failed = await stripe.paymentIntents.retrieve(intent.id);
@@ -756,7 +766,9 @@ describe('checkout', () => {
     assert.match(question, /\/authenticate\/pi_/);
     assert.equal((await press(session.url)).status, 303);
     const late = await fetch(question, {
-      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams({ decision: 'approve' }) },
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ decision: 'approve' }),
     });
     assert.equal(late.status, 404);
     const { payment_intent: intent } = await stripe.checkout.sessions.retrieve(session.id);

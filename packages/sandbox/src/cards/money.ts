@@ -74,7 +74,6 @@ export function recordCharge(
   const { card } = instrumentOf(records, method.id);
   const id = records.newId('ch_');
   const paid = failure === null;
-  const { brand, checks, country, exp_month, exp_year, fingerprint, funding, last4 } = method.card;
   const charge: Charge = {
     id,
     object: 'charge',
@@ -101,13 +100,7 @@ export function recordCharge(
     payment_method: method.id,
     payment_method_details: {
       type: 'card',
-      card: {
-        ...{ amount_authorized: paid ? intent.amount : null, brand, checks, country, exp_month, exp_year },
-        ...{ fingerprint, funding, last4, network: brand },
-        three_d_secure: authenticated
-          ? { authentication_flow: 'challenge', result: 'authenticated', version: '2.2.0' }
-          : null,
-      },
+      card: chargedCard(method, { authorized: paid ? intent.amount : null, authenticated }),
     },
     receipt_email: intent.receipt_email,
     receipt_number: null,
@@ -120,8 +113,12 @@ export function recordCharge(
   if (paid) {
     const fee = Math.round(intent.amount * FEE_SHARE) + FEE_FIXED_CENTS;
     charge.balance_transaction = move(records, {
-      ...{ amount: intent.amount, currency: intent.currency, fee, source: id },
-      ...{ reporting_category: 'charge', type: 'charge' },
+      amount: intent.amount,
+      currency: intent.currency,
+      fee,
+      source: id,
+      reporting_category: 'charge',
+      type: 'charge',
     }).id;
     arrangeAftermath(records, card, id);
   }
@@ -129,21 +126,53 @@ export function recordCharge(
   return charge;
 }
 
+/** A card as it stood when it was charged. */
+function chargedCard(
+  { card }: PaymentMethod,
+  { authorized, authenticated }: { authorized: number | null; authenticated: boolean },
+): Charge['payment_method_details']['card'] {
+  const { brand, checks, country, exp_month, exp_year, fingerprint, funding, last4 } = card;
+  return {
+    amount_authorized: authorized,
+    brand,
+    checks,
+    country,
+    exp_month,
+    exp_year,
+    fingerprint,
+    funding,
+    last4,
+    network: brand,
+    three_d_secure: authenticated
+      ? { authentication_flow: 'challenge', result: 'authenticated', version: '2.2.0' }
+      : null,
+  };
+}
+
 function outcomeOf(card: TestCard, failure: CardFailure | null): Charge['outcome'] {
   const base = { network_advice_code: null, risk_level: 'normal', risk_score: 20 } as const;
   if (failure === null) {
     return {
       ...base,
-      ...{ advice_code: null, network_decline_code: null, network_status: 'approved_by_network' },
-      ...{ reason: null, seller_message: 'Payment complete.', type: 'authorized' },
+      advice_code: null,
+      network_decline_code: null,
+      network_status: 'approved_by_network',
+      reason: null,
+      seller_message: 'Payment complete.',
+      type: 'authorized',
     };
   }
   if (card.blocked) {
     return {
       ...base,
-      ...{ advice_code: failure.advice_code ?? null, network_decline_code: null },
-      ...{ network_status: 'not_sent_to_network', reason: 'highest_risk_level', risk_level: 'highest' },
-      ...{ risk_score: 92, seller_message: 'The payment was blocked as too risky.', type: 'blocked' },
+      advice_code: failure.advice_code ?? null,
+      network_decline_code: null,
+      network_status: 'not_sent_to_network',
+      reason: 'highest_risk_level',
+      risk_level: 'highest',
+      risk_score: 92,
+      seller_message: 'The payment was blocked as too risky.',
+      type: 'blocked',
     };
   }
   return {
@@ -234,7 +263,12 @@ export function refund(
     object: 'refund',
     amount,
     balance_transaction: move(records, {
-      ...{ amount: -amount, currency, fee: 0, source: id, reporting_category: 'refund', type: 'refund' },
+      amount: -amount,
+      currency,
+      fee: 0,
+      source: id,
+      reporting_category: 'refund',
+      type: 'refund',
     }).id,
     charge: charge.id,
     created: nowS(),
@@ -265,8 +299,12 @@ export function failRefund(records: Records, id: string): Refund {
   failing.status = 'failed';
   failing.failure_reason = 'expired_or_canceled_card';
   failing.failure_balance_transaction = move(records, {
-    ...{ amount: failing.amount, currency: failing.currency, fee: 0, source: id },
-    ...{ reporting_category: 'refund_failure', type: 'refund_failure' },
+    amount: failing.amount,
+    currency: failing.currency,
+    fee: 0,
+    source: id,
+    reporting_category: 'refund_failure',
+    type: 'refund_failure',
   }).id;
   charge.amount_refunded -= failing.amount;
   charge.refunded = false;
@@ -330,8 +368,12 @@ function withdraw(records: Records, dispute: Dispute): void {
   dispute.is_charge_refundable = false;
   dispute.balance_transactions.push(
     move(records, {
-      ...{ amount: -dispute.amount, currency: dispute.currency, fee: DISPUTE_FEE_CENTS, source: dispute.id },
-      ...{ reporting_category: 'dispute', type: 'adjustment' },
+      amount: -dispute.amount,
+      currency: dispute.currency,
+      fee: DISPUTE_FEE_CENTS,
+      source: dispute.id,
+      reporting_category: 'dispute',
+      type: 'adjustment',
     }),
   );
 }
@@ -365,8 +407,12 @@ export function turnDispute(records: Records, dispute: Dispute, status: string):
   if (next === 'won') {
     dispute.balance_transactions.push(
       move(records, {
-        ...{ amount: dispute.amount, currency: dispute.currency, fee: 0, source: dispute.id },
-        ...{ reporting_category: 'dispute_reversal', type: 'adjustment' },
+        amount: dispute.amount,
+        currency: dispute.currency,
+        fee: 0,
+        source: dispute.id,
+        reporting_category: 'dispute_reversal',
+        type: 'adjustment',
       }),
     );
   }

@@ -429,7 +429,8 @@ test('killed with its parent, the chain ends too and has lost nothing; killed it
   const first = await parentOf(stateDir);
   const { keeperPid } = runningOn(stateDir) ?? assert.fail();
   const faucet = createWalletClient({
-    ...{ chain: base, transport: http(first.url) },
+    chain: base,
+    transport: http(first.url),
     account: privateKeyToAccount(SANDBOX_ACCOUNTS.faucet.privateKey),
   });
   const hash = await faucet.sendTransaction({ to: SANDBOX_ACCOUNTS.relayer.address, value: 1n });

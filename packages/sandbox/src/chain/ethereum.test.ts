@@ -43,7 +43,9 @@ async function awayFromMarket(fee: number): Promise<number> {
       {
         tokenIn: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
         tokenOut: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-        ...{ amountIn: parseEther('1'), fee, sqrtPriceLimitX96: 0n },
+        amountIn: parseEther('1'),
+        fee,
+        sqrtPriceLimitX96: 0n,
       },
     ],
   });

@@ -76,8 +76,14 @@ export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<vo
         ? [usdc, weth, STOCK_USDC_MICROS]
         : [weth, usdc, STOCK_WETH_WEI];
     const swap = {
-      ...{ tokenIn, tokenOut, fee, recipient: deployer, deadline: maxUint256 },
-      ...{ amountIn, amountOutMinimum: 0n, sqrtPriceLimitX96: target },
+      tokenIn,
+      tokenOut,
+      fee,
+      recipient: deployer,
+      deadline: maxUint256,
+      amountIn,
+      amountOutMinimum: 0n,
+      sqrtPriceLimitX96: target,
     };
     const data = encodeFunctionData({ abi: ABI, functionName: 'exactInputSingle', args: [swap] });
     await transact(node, { from: deployer, to: UNISWAP_ROUTER, data });
@@ -117,10 +123,17 @@ async function openPool(node: Node, pool: Places['pools'][number], ethPriceUsd: 
     }),
   );
   const position = {
-    ...{ token0: first.token, token1: second.token, fee },
-    ...{ tickLower: -MAX_TICKS[fee], tickUpper: MAX_TICKS[fee] },
-    ...{ amount0Desired: first.amount, amount1Desired: second.amount },
-    ...{ amount0Min: 0n, amount1Min: 0n, recipient: deployer, deadline: maxUint256 },
+    token0: first.token,
+    token1: second.token,
+    fee,
+    tickLower: -MAX_TICKS[fee],
+    tickUpper: MAX_TICKS[fee],
+    amount0Desired: first.amount,
+    amount1Desired: second.amount,
+    amount0Min: 0n,
+    amount1Min: 0n,
+    recipient: deployer,
+    deadline: maxUint256,
   };
   await send(encodeFunctionData({ abi: ABI, functionName: 'mint', args: [position] }));
 }

@@ -26,8 +26,12 @@ async function receiver(cuts: (nth: number) => boolean) {
   return {
     reports,
     parts: {
-      ...{ serverUrl: `http://127.0.0.1:${address.port}`, apiKey: 'key', ca: null, everyMs: 20 },
-      ...{ nowMs: Date.now, failed: (what: string) => assert.fail(what) },
+      serverUrl: `http://127.0.0.1:${address.port}`,
+      apiKey: 'key',
+      ca: null,
+      everyMs: 20,
+      nowMs: Date.now,
+      failed: (what: string) => assert.fail(what),
     },
     close: () => server.close().closeAllConnections(),
   };

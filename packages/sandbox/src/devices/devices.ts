@@ -43,7 +43,11 @@ function air(deviceId: string, minute: number) {
 
 function room(deviceId: string, name: string): Demo {
   return {
-    ...{ deviceId, name, fleetId: null, sensors: ROOM, place: { lat: 52.37, lon: 4.9 } },
+    deviceId,
+    name,
+    fleetId: null,
+    sensors: ROOM,
+    place: { lat: 52.37, lon: 4.9 },
     reading: (minute) => ({
       values: {
         ...air(deviceId, minute),
@@ -59,7 +63,10 @@ function room(deviceId: string, name: string): Demo {
 /** Drives around a block for twenty minutes, stands for ten, its engine on for the first five of them. */
 function truck(deviceId: string, lat: number, lon: number): Demo {
   return {
-    ...{ deviceId, name: `Delivery truck ${deviceId.at(-1)}`, fleetId: 'fleet-001', place: null },
+    deviceId,
+    name: `Delivery truck ${deviceId.at(-1)}`,
+    fleetId: 'fleet-001',
+    place: null,
     sensors: { speed: 'km/h', heading: 'degrees', fuelLevel: 'percent', ignition: 'boolean', odometer: 'km' },
     reading(minute) {
       const shift = Math.floor(chance(deviceId) * 30);
@@ -88,7 +95,10 @@ const DEVICES: readonly Demo[] = [
   room('iot-device-001', 'Demo room sensor'),
   room('iot-device-002', 'Demo greenhouse'),
   {
-    ...{ deviceId: 'ws-atl-001', name: 'Demo weather station', fleetId: null, sensors: STATION },
+    deviceId: 'ws-atl-001',
+    name: 'Demo weather station',
+    fleetId: null,
+    sensors: STATION,
     place: { lat: 33.75, lon: -84.39 },
     reading: (minute) => ({ values: air('ws-atl-001', minute) }),
   },
@@ -227,7 +237,11 @@ async function overMqtt(
   if (mqtt === null) throw new Error('there is no broker');
   const url = `mqtts://${new URL(serverUrl).hostname}:${new URL(mqtt.url).port}`;
   const client: MqttClient = await connectAsync(url, {
-    ...{ username: deviceId, password: secret, clientId: deviceId, protocolVersion: 4, keepalive: 60 },
+    username: deviceId,
+    password: secret,
+    clientId: deviceId,
+    protocolVersion: 4,
+    keepalive: 60,
     ...(ca === null ? {} : { ca }),
     reconnectPeriod: 2_000,
   });

@@ -48,7 +48,9 @@ export async function startSolana(options: {
   await placeLending(bank, options.seed);
   await borrowAndRepay({ bank, faucet }, options.seed, Date.now());
   const node = {
-    ...{ bank, faucet, faults: openNodeFaults(() => frozen(bank)) },
+    bank,
+    faucet,
+    faults: openNodeFaults(() => frozen(bank)),
     passInterest: (passedMs: number) => passTime({ bank, faucet }, options.seed, passedMs),
     saved: async () => await file?.written(),
   };

@@ -22,12 +22,11 @@ export async function fundTempo(rpcUrl: string, wallet: Address, usdcMicros: big
   const { faucet } = BUILDERS;
   await Actions.token.transferSync(node, {
     ...by(faucet),
-    ...{ token: PATH_USD, to: wallet, amount: PATH_USD_MICROS },
+    token: PATH_USD,
+    to: wallet,
+    amount: PATH_USD_MICROS,
   });
-  await Actions.token.transferSync(node, {
-    ...by(faucet),
-    ...{ token: USDC_E, to: wallet, amount: usdcMicros },
-  });
+  await Actions.token.transferSync(node, { ...by(faucet), token: USDC_E, to: wallet, amount: usdcMicros });
   return usdcEBalanceMicros(rpcUrl, wallet);
 }
 

@@ -76,7 +76,10 @@ function payments() {
     secretKey: 'only for this test'.padEnd(32, '.'),
     methods: [
       tempo.charge({
-        ...{ currency: USDC_E, recipient: recipient.address, getClient: reader, supportedModes: ['pull'] },
+        currency: USDC_E,
+        recipient: recipient.address,
+        getClient: reader,
+        supportedModes: ['pull'],
       }),
     ],
   });
@@ -149,7 +152,9 @@ test('a restart keeps balances, receipts and logs, but not the many blocks in wh
     block: (await reader().getTransactionReceipt({ hash })).blockHash,
     payments: (
       await reader().getLogs({
-        ...{ address: USDC_E, event: TRANSFER, args: { to: recipient.address } },
+        address: USDC_E,
+        event: TRANSFER,
+        args: { to: recipient.address },
         fromBlock: 0n,
       })
     ).length,

@@ -24,21 +24,28 @@ export async function buildUsdcE(node: TempoNode): Promise<void> {
   const { token: twin } = await Actions.token.createSync(node, {
     ...by(deployer),
     // As on Tempo.
-    ...{ name: 'Bridged USDC (Stargate)', symbol: 'USDC.e', currency: 'USD', quoteToken: PATH_USD },
+    name: 'Bridged USDC (Stargate)',
+    symbol: 'USDC.e',
+    currency: 'USD',
+    quoteToken: PATH_USD,
     admin: deployer.address,
     salt: keccak256(toHex('farebox sandbox USDC.e')),
   });
   await copyAccount(node, twin, USDC_E);
   await Actions.token.grantRolesSync(node, {
     ...by(deployer),
-    ...{ token: USDC_E, roles: ['issuer'], to: deployer.address },
+    token: USDC_E,
+    roles: ['issuer'],
+    to: deployer.address,
   });
   await mint(node, faucet.address, FAUCET_MICROS);
   // A fee paid in USDC.e is exchanged here into the validator's token.
   await Actions.amm.mintSync(node, {
     ...by(deployer),
-    ...{ userTokenAddress: USDC_E, validatorTokenAddress: PATH_USD },
-    ...{ validatorTokenAmount: FEE_POOL_MICROS, to: deployer.address },
+    userTokenAddress: USDC_E,
+    validatorTokenAddress: PATH_USD,
+    validatorTokenAmount: FEE_POOL_MICROS,
+    to: deployer.address,
   });
 }
 
@@ -49,7 +56,9 @@ export async function stockRefunds(node: TempoNode, refunds: Address): Promise<v
   await mint(node, refunds, REFUNDS_MICROS);
   await Actions.token.transferSync(node, {
     ...by(faucet),
-    ...{ token: PATH_USD, to: refunds, amount: FEE_POOL_MICROS },
+    token: PATH_USD,
+    to: refunds,
+    amount: FEE_POOL_MICROS,
   });
 }
 

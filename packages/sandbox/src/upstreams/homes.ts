@@ -47,7 +47,13 @@ const CITIES: readonly (readonly [
 ];
 
 export const TRACTS: readonly Tract[] = CITIES.map(([city, postal, state, county, zip, lat, lon], at) => ({
-  ...{ city, postal, state, county, zip, lat, lon },
+  city,
+  postal,
+  state,
+  county,
+  zip,
+  lat,
+  lon,
   tract: String(990_001 + at),
 }));
 

@@ -60,7 +60,8 @@ function homesAround(
         id: `sandbox-${north}-${east}`,
         soldOn: new Date(nowMs - days * DAY_MS).toISOString().slice(0, 10),
         priceUsd: Math.round((priceUsd * 1.04 ** (-days / 365)) / 500) * 500,
-        ...{ lat: Math.round(home.lat * 1e5) / 1e5, lon: Math.round(home.lon * 1e5) / 1e5 },
+        lat: Math.round(home.lat * 1e5) / 1e5,
+        lon: Math.round(home.lon * 1e5) / 1e5,
         type: KINDS[Math.floor(uniform(key, 5) * KINDS.length)] ?? 'house',
         squareFeet: uniform(key, 6) < 0.1 ? null : squareFeet,
       };

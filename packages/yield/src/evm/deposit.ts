@@ -92,7 +92,9 @@ export async function depositTransactions(node: Node, fixed: Fixed, asked: Depos
       ...(permit === null ? {} : { data: null, permit: permit.told }),
     })),
     expected: {
-      ...{ shares: String(minted), shareToken: fixed.shareToken, shareDecimals: fixed.shareDecimals },
+      shares: String(minted),
+      shareToken: fixed.shareToken,
+      shareDecimals: fixed.shareDecimals,
       minShares: String(leastShares(standing.shares)),
       goesTo: Object.fromEntries(PROTOCOLS.map((name) => [name, usdcText(placed.taken[name])])),
       liesIdle: usdcText(idle),
@@ -170,7 +172,8 @@ async function standingOf(
     seeded: sureOf(seeded),
     isContract: code !== '0x' && !code.startsWith(DELEGATED),
     isDelegated: code.startsWith(DELEGATED),
-    ...{ wei, gasPriceWei },
+    wei,
+    gasPriceWei,
   };
 }
 
@@ -191,9 +194,7 @@ function placedBy({ vault }: Fixed, logs: readonly Log[]) {
   const taken: Record<ProtocolName, bigint> = { aave: 0n, compound: 0n, morpho: 0n };
   const refused: ProtocolName[] = [];
   const its = logs.filter(({ address }) => address.toLowerCase() === vault.toLowerCase());
-  const events = parseEventLogs({
-    ...{ abi: VAULT_ABI, eventName: ['Supplied', 'NotTaken'], logs: its as never },
-  });
+  const events = parseEventLogs({ abi: VAULT_ABI, eventName: ['Supplied', 'NotTaken'], logs: its as never });
   for (const { eventName, args } of events) {
     const name = PROTOCOLS[args.protocol];
     if (name === undefined) continue;
@@ -238,7 +239,9 @@ function approvalAndDeposit(
       action: 'deposit',
       to: vault,
       data: encodeFunctionData({
-        ...{ abi: VAULT_ABI, functionName: 'deposit', args: [amount, wallet, leastShares(shares)] },
+        abi: VAULT_ABI,
+        functionName: 'deposit',
+        args: [amount, wallet, leastShares(shares)],
       }),
       note: `Deposits them; the shares go to the recipient. It is reverted if they are fewer than ${leastShares(shares)} units.`,
     },
@@ -343,8 +346,15 @@ function warningsFor(
 /** A transaction as it is handed out. */
 export function stepView({ action, to, data, gasLimit, gasUsed, note }: Measured, index: number) {
   return {
-    ...{ step: index + 1, action, to, data, value: '0x0', chainId: CHAIN_ID },
-    ...{ gas: numberToHex(gasLimit), gasUsed: String(gasUsed), note },
+    step: index + 1,
+    action,
+    to,
+    data,
+    value: '0x0',
+    chainId: CHAIN_ID,
+    gas: numberToHex(gasLimit),
+    gasUsed: String(gasUsed),
+    note,
   };
 }
 

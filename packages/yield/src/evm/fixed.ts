@@ -82,19 +82,21 @@ export function fixedOf({ chain }: Node, configured: Configured): () => Promise<
         { address: usdc, abi: USDC_ABI, functionName: 'masterMinter' },
       ],
     });
-    if (permitDeposit !== null) {
-      const its = await chain.readContract({
-        address: permitDeposit,
-        abi: PERMIT_DEPOSIT_ABI,
-        functionName: 'vault',
-      });
-      if (!isAddressEqual(its, vault))
-        throw misconfigured('YIELD_PERMIT_DEPOSIT_ADDRESS deposits into another vault.');
-    }
+    if (permitDeposit !== null) await assertDepositsInto(vault, chain, permitDeposit);
     const [maxEntryFeeBps, maxPerformanceFeeBps, feeDelaySeconds] = limits.map(Number);
     return {
-      ...{ vault, permitDeposit, name, shareToken, shareDecimals, usdc, aavePool, aToken, comet, metaMorpho },
-      ...{ usdcDomain: { name: tokenName, version }, usdcMinter },
+      vault,
+      permitDeposit,
+      name,
+      shareToken,
+      shareDecimals,
+      usdc,
+      aavePool,
+      aToken,
+      comet,
+      metaMorpho,
+      usdcDomain: { name: tokenName, version },
+      usdcMinter,
       maxEntryFeeBps: maxEntryFeeBps ?? 0,
       maxPerformanceFeeBps: maxPerformanceFeeBps ?? 0,
       feeDelaySeconds: feeDelaySeconds ?? 0,
@@ -109,6 +111,21 @@ export function fixedOf({ chain }: Node, configured: Configured): () => Promise<
     });
     return known;
   };
+}
+
+/** @throws Problem when the helper that takes permits deposits into another vault */
+async function assertDepositsInto(
+  vault: Address,
+  chain: Node['chain'],
+  permitDeposit: Address,
+): Promise<void> {
+  const its = await chain.readContract({
+    address: permitDeposit,
+    abi: PERMIT_DEPOSIT_ABI,
+    functionName: 'vault',
+  });
+  if (!isAddressEqual(its, vault))
+    throw misconfigured('YIELD_PERMIT_DEPOSIT_ADDRESS deposits into another vault.');
 }
 
 function misconfigured(message: string, cause?: unknown) {

@@ -52,8 +52,13 @@ export function keeperMovesIn(logs: readonly RpcLog[]): KeeperMove[] {
     if (fromName === undefined || toName === undefined || blockNumber === null) return [];
     return [
       {
-        ...{ blockNumber, logIndex: logIndex ?? 0, transactionHash: transactionHash ?? '' },
-        ...{ from: fromName, to: toName, assets, received },
+        blockNumber,
+        logIndex: logIndex ?? 0,
+        transactionHash: transactionHash ?? '',
+        from: fromName,
+        to: toName,
+        assets,
+        received,
       },
     ];
   });
@@ -117,8 +122,14 @@ function moveOf(
 ): Move {
   const kind = from === zeroAddress ? 'fee' : to === zeroAddress ? 'in_kind' : 'transfer';
   return {
-    ...{ blockNumber: blockNumber ?? 0n, logIndex: logIndex ?? 0, kind, shares, assets: null, price: null },
-    ...{ from: walletOf(from), to: walletOf(to) },
+    blockNumber: blockNumber ?? 0n,
+    logIndex: logIndex ?? 0,
+    kind,
+    shares,
+    assets: null,
+    price: null,
+    from: walletOf(from),
+    to: walletOf(to),
   };
 }
 

@@ -12,7 +12,10 @@ function told(path: string, operationId: string, summary: string, example: objec
     method: 'GET',
     path: `/api/yield/${path}`,
     operation: {
-      ...{ operationId, tags: [YIELD], summary, security: [] },
+      operationId,
+      tags: [YIELD],
+      summary,
+      security: [],
       responses: { 200: answered(summary, example), 503: AWAY },
     },
   } as const;

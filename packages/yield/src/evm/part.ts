@@ -64,7 +64,13 @@ export function openEvmYield(
     routes(http) {
       sourceRoutes(http);
       yieldRoutes(http, {
-        ...{ node, fixed, snapshot, samples, baseUrl, addressOf, nowMs },
+        node,
+        fixed,
+        snapshot,
+        samples,
+        baseUrl,
+        addressOf,
+        nowMs,
         keeperMoves: keeperMovesFrom(sql, vault, nowMs),
         lastLook: () => readKeeperReport(sql, vault),
         entryCost: entryCostFrom(sql, indexer, vault),

@@ -61,21 +61,24 @@ export async function positionOf(
   const hint =
     shares === 0n
       ? null
-      : await hintFor(node, fixed, wallet, { ...{ shares, worth: value, pricedAssets, block, complete } });
+      : await hintFor(node, fixed, wallet, { shares, worth: value, pricedAssets, block, complete });
   const { notes, ...figures } = yieldView(value, entry, performanceBps);
   return {
     success: true,
     wallet,
     position: {
-      ...{ sharesHeld: sharesText(shares), sharesHeldRaw: String(shares) },
+      sharesHeld: sharesText(shares),
+      sharesHeldRaw: String(shares),
       shareDecimals: fixed.shareDecimals,
-      ...{ currentValueUsdc: usdcText(value), currentValueRaw: String(value) },
+      currentValueUsdc: usdcText(value),
+      currentValueRaw: String(value),
       ...figures,
       everythingReadable: complete,
       notes: complete ? notes : [PART_COUNTS_AS_NOTHING, ...notes],
       withdrawableNowUsdc: usdcText(sureOf(maxWithdraw)),
       withdrawableNowRaw: String(sureOf(maxWithdraw)),
-      ...{ shareToken: fixed.shareToken, vaultAddress: fixed.vault },
+      shareToken: fixed.shareToken,
+      vaultAddress: fixed.vault,
     },
     redeem_hint: hint?.ok === true ? hint.transaction : null,
     redeem_hint_reason: hint === null ? 'This wallet holds no shares.' : hint.ok ? null : hint.reason,
@@ -98,8 +101,13 @@ const NOTHING = { cost: { paid: 0n, worthAtEntry: 0n } };
 function yieldView(value: bigint, entry: Awaited<ReturnType<EntryCostOf>>, performanceBps: number) {
   if (entry.cost === null)
     return {
-      ...{ depositedUsdc: null, depositedRaw: null, entryFeePaidUsdc: null },
-      ...{ estimatedYieldUsdc: null, estimatedPerformanceFee: null, netYieldUsdc: null, gainUsdc: null },
+      depositedUsdc: null,
+      depositedRaw: null,
+      entryFeePaidUsdc: null,
+      estimatedYieldUsdc: null,
+      estimatedPerformanceFee: null,
+      netYieldUsdc: null,
+      gainUsdc: null,
       notes: [entry.reason],
     };
   const { paid, worthAtEntry } = entry.cost;
@@ -107,10 +115,13 @@ function yieldView(value: bigint, entry: Awaited<ReturnType<EntryCostOf>>, perfo
   const rate = BigInt(performanceBps);
   const fee = net > 0n ? (net * rate) / (10_000n - rate) : 0n;
   return {
-    ...{ depositedUsdc: usdcText(paid), depositedRaw: String(paid) },
+    depositedUsdc: usdcText(paid),
+    depositedRaw: String(paid),
     entryFeePaidUsdc: usdcText(paid - worthAtEntry),
-    ...{ estimatedYieldUsdc: usdcText(net + fee), estimatedPerformanceFee: usdcText(fee) },
-    ...{ netYieldUsdc: usdcText(net), gainUsdc: usdcText(value - paid) },
+    estimatedYieldUsdc: usdcText(net + fee),
+    estimatedPerformanceFee: usdcText(fee),
+    netYieldUsdc: usdcText(net),
+    gainUsdc: usdcText(value - paid),
     notes: [
       'netYieldUsdc is the value now less what the shares were worth when this wallet got them; gainUsdc is the value less what was paid, entry fee and all.',
     ],

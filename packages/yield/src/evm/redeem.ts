@@ -127,9 +127,12 @@ export function leavingStep(
   const whose = { receiver: wallet, owner: wallet };
   if (how === 'in-kind' || how === 'in-kind-partly')
     return {
-      ...{ action: 'exitInKind', to: vault },
+      action: 'exitInKind',
+      to: vault,
       data: encodeFunctionData({
-        ...{ abi: VAULT_ABI, functionName: 'exitInKind', args: [shares, wallet, wallet, leaveBehind] },
+        abi: VAULT_ABI,
+        functionName: 'exitInKind',
+        args: [shares, wallet, wallet, leaveBehind],
       }),
       note: 'Hands over your part of each position: USDC that is idle, aTokens, Comet balance, MetaMorpho shares.',
       call: { function: 'exitInKind', parameters: { shares: String(shares), ...whose, leaveBehind } },
@@ -139,7 +142,8 @@ export function leavingStep(
     const minAssets = worth - (worth * SLIPPAGE_PER_MILLE + 999n) / 1_000n;
     const args = [shares, wallet, wallet, minAssets > 0n ? minAssets : 0n] as const;
     return {
-      ...{ action: functionName, to: vault },
+      action: functionName,
+      to: vault,
       data: encodeFunctionData({ abi: VAULT_ABI, functionName, args }),
       note:
         how === 'partly'
@@ -157,9 +161,12 @@ export function leavingStep(
   const maxShares = most < shares ? most : shares;
   // By the amount and not by the shares: these are worth more when the transaction is mined, and then there would be too little.
   return {
-    ...{ action: 'withdraw', to: vault },
+    action: 'withdraw',
+    to: vault,
     data: encodeFunctionData({
-      ...{ abi: VAULT_ABI, functionName: 'withdraw', args: [withdrawable, wallet, wallet, maxShares] },
+      abi: VAULT_ABI,
+      functionName: 'withdraw',
+      args: [withdrawable, wallet, wallet, maxShares],
     }),
     note: `Withdraws the USDC that can be had now, and is reverted if that costs more than ${maxShares} units of shares.`,
     call: {
@@ -185,7 +192,9 @@ async function exitsOf(
       const how = isRefused ? 'in-kind-partly' : asked;
       const { step, trial, leaveBehind } = isRefused ? await tried(node, fixed, wallet, how, held) : first;
       return {
-        ...{ how, url: linkTo(how), ...step?.call },
+        how,
+        url: linkTo(how),
+        ...step?.call,
         ...(trial?.ok === true
           ? { expected: expectedOf(how, held, trial), givesUp: partsIn(leaveBehind) }
           : { expected: null, failure: trial?.failure ?? null }),
@@ -214,8 +223,12 @@ async function heldBy(node: Node, { vault }: Fixed, wallet: Address): Promise<He
   const [shares, whole, pricedAssets] = [sureOf(balance), sureOf(supply), sureOf(price)];
   return {
     block: blockIn(node, [number, timestamp, chainId]),
-    ...{ shares, pricedAssets, worth: worthOf(shares, { pricedAssets }) },
-    ...{ withdrawable: sureOf(withdrawable), isAll: sureOf(redeemable) === shares, complete },
+    shares,
+    pricedAssets,
+    worth: worthOf(shares, { pricedAssets }),
+    withdrawable: sureOf(withdrawable),
+    isAll: sureOf(redeemable) === shares,
+    complete,
     parts: inProtocol.map((assets) => (whole === 0n ? 0n : (assets * shares) / whole)),
   };
 }
@@ -261,7 +274,9 @@ function expectedOf(how: Leaving, held: Held, trial: Extract<Trial, { ok: true }
   }
   const [idle, handedOver] = returnedBy(trial, [{ type: 'uint256' }, { type: 'uint256[3]' }]);
   return {
-    ...{ usdc: usdcText(idle), usdcRaw: String(idle), shares: String(held.shares) },
+    usdc: usdcText(idle),
+    usdcRaw: String(idle),
+    shares: String(held.shares),
     handedOverRaw: Object.fromEntries(
       PROTOCOLS.map((name, index) => [name, String(handedOver[index] ?? 0n)]),
     ),

@@ -9,11 +9,13 @@ test('who asks is answered in time, however late each of the node’s answers co
   const verdict = { allowed: true, limit: 1, remaining: 1, resetSeconds: 1 };
   const never = () => new Promise<never>(() => {});
   const parts: Partial<YieldRouteParts> = {
-    ...{ fixed: never, snapshot: never, lastLook: never, nowMs: Date.now, baseUrl: 'http://farebox.test' },
-    ...{
-      limit: { take: () => verdict } as unknown as YieldRouteParts['limit'],
-      addressOf: () => '127.0.0.1',
-    },
+    fixed: never,
+    snapshot: never,
+    lastLook: never,
+    nowMs: Date.now,
+    baseUrl: 'http://farebox.test',
+    limit: { take: () => verdict } as unknown as YieldRouteParts['limit'],
+    addressOf: () => '127.0.0.1',
     freeReads: { read: (_, work) => work() },
     patienceMs: 20,
   };

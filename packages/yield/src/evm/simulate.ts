@@ -78,7 +78,9 @@ export async function simulate(
     blockOverrides: { time: numberToHex(Math.floor((after.timestampMs + laterMs) / 1_000)) },
     ...(code === undefined ? {} : { stateOverrides: { [code.address]: { code: code.code } } }),
     calls: transactions.map(({ from, to, data, gas }) => ({
-      ...{ from, to, data },
+      from,
+      to,
+      data,
       ...(gas === undefined ? {} : { gas: numberToHex(gas) }),
     })),
   };

@@ -227,7 +227,8 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
     totalAssets: sureOf(totalAssets),
     totalSupply: sureOf(totalSupply),
     pricedAssets: sureOf(price),
-    ...{ entryBps, performanceBps },
+    entryBps,
+    performanceBps,
     queued: readyAt === 0n ? null : { ...next, readyAtS: Number(readyAt) },
     active: PROTOCOLS[sureOf(active)] ?? 'aave',
     nextMoveAtS: Number(sureOf(nextMoveAt)),
@@ -236,9 +237,13 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
     seeded: sureOf(seeded),
     left: PROTOCOLS.filter((_, index) => (sureOf(left) & (1 << index)) !== 0),
     nextSupplyAtS: Number(sureOf(nextSupplyAt)),
-    ...{ idle, liquidity, complete },
-    ...{ owner: sureOf(owner), keeper: sureOf(keeper) },
-    ...{ guardian: sureOf(guardian), feeRecipient: sureOf(feeRecipient) },
+    idle,
+    liquidity,
+    complete,
+    owner: sureOf(owner),
+    keeper: sureOf(keeper),
+    guardian: sureOf(guardian),
+    feeRecipient: sureOf(feeRecipient),
   };
   const [compound, metaMorpho] = await Promise.all([
     readComet(chain, fixed, block, { utilization, supplyPaused, withdrawPaused }),
@@ -246,7 +251,9 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
   ]);
   const [ofAave = 0n, ofCompound = 0n, ofMorpho = 0n] = inProtocol;
   return {
-    ...{ readAtMs: nowMs(), block, vault },
+    readAtMs: nowMs(),
+    block,
+    vault,
     protocols: {
       aave: { protocol: 'aave', ...aaveRate(reserve), vaultAssets: ofAave },
       compound: { protocol: 'compound', ...compound, vaultAssets: ofCompound },
@@ -287,7 +294,8 @@ async function readComet(
   if (utilization === null) return unread('Compound’s utilization', paused);
   const [rate] = await chain.multicall({
     contracts: [{ address: comet, abi: COMET_ABI, functionName: 'getSupplyRate', args: [utilization] }],
-    ...{ batchSize: 0, blockNumber },
+    batchSize: 0,
+    blockNumber,
   });
   const perSecond = toldBy(rate);
   if (perSecond === null) return unread('Compound’s supply rate', paused);
@@ -314,8 +322,10 @@ async function readMetaMorpho(
   const at = { batchSize: 0, blockNumber };
   const queue = await chain.multicall({
     contracts: Array.from({ length: markets }, (_, index) => ({
-      ...{ address: metaMorpho, abi: META_MORPHO_ABI },
-      ...{ functionName: 'withdrawQueue' as const, args: [BigInt(index)] as const },
+      address: metaMorpho,
+      abi: META_MORPHO_ABI,
+      functionName: 'withdrawQueue' as const,
+      args: [BigInt(index)] as const,
     })),
     ...at,
   });
@@ -368,7 +378,9 @@ async function readMarkets(
         ? []
         : [
             {
-              ...{ address: each.params.irm, abi: MORPHO_ABI, functionName: 'borrowRateView' as const },
+              address: each.params.irm,
+              abi: MORPHO_ABI,
+              functionName: 'borrowRateView' as const,
               args: [each.params, each.market] as const,
             },
           ],
@@ -384,8 +396,10 @@ async function readMarkets(
     const supplyShares = Number(market.totalSupplyShares);
     return {
       vaultAssets: supplyShares === 0 ? 0 : (supplied * Number(shares)) / supplyShares,
-      ...{ totalSupplyAssets: supplied, totalBorrowAssets: Number(market.totalBorrowAssets) },
-      ...{ borrowPerSecond: rate, fee: market.fee },
+      totalSupplyAssets: supplied,
+      totalBorrowAssets: Number(market.totalBorrowAssets),
+      borrowPerSecond: rate,
+      fee: market.fee,
     };
   });
   return all.includes(null) ? null : (all as MorphoMarket[]);

@@ -14,8 +14,13 @@ export interface Wanted {
 const header = z.looseObject({ hash: z.string(), timestamp: z.string() }).nullable();
 const logs = z.array(
   z.looseObject({
-    ...{ address: z.string(), blockHash: z.string(), blockNumber: z.string(), data: z.string() },
-    ...{ logIndex: z.string(), topics: z.array(z.string()), transactionHash: z.string() },
+    address: z.string(),
+    blockHash: z.string(),
+    blockNumber: z.string(),
+    data: z.string(),
+    logIndex: z.string(),
+    topics: z.array(z.string()),
+    transactionHash: z.string(),
   }),
 );
 const blockOfHashes = z.looseObject({ transactions: z.array(z.string()) });

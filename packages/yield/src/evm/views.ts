@@ -61,13 +61,22 @@ export function ratesView({ baseUrl }: About, { readAtMs, block, vault, protocol
 function keeperView({ at, report }: ReportedLook) {
   const { outcome, why, block, yearlyPercent, proposal, transaction, conduct = null } = report;
   return {
-    ...{ lookedAt: at, outcome, why, block, transaction, yearlyPercent, conduct },
+    lookedAt: at,
+    outcome,
+    why,
+    block,
+    transaction,
+    yearlyPercent,
+    conduct,
     bestMove:
       proposal === null
         ? null
         : {
-            ...{ from: proposal.from, to: proposal.to, partial: proposal.partial },
-            ...{ amountUsdc: usdcText(BigInt(proposal.amountMicros)), amountRaw: proposal.amountMicros },
+            from: proposal.from,
+            to: proposal.to,
+            partial: proposal.partial,
+            amountUsdc: usdcText(BigInt(proposal.amountMicros)),
+            amountRaw: proposal.amountMicros,
             gainUsdcPerYear: usdcText(BigInt(proposal.gainMicrosPerYear)),
             gasCostUsd: usdcText(BigInt(proposal.costMicros)),
             yearlyPercentAfter: proposal.yearlyPercentAfter,
@@ -88,10 +97,13 @@ export function statsView(
     success: true,
     vault: vaultView(fixed),
     stats: {
-      ...{ tvlUsdc: usdcText(vault.totalAssets), tvlRaw: String(vault.totalAssets) },
-      ...{ totalSharesUsdc: usdcText(shares), totalShares: String(vault.totalSupply) },
+      tvlUsdc: usdcText(vault.totalAssets),
+      tvlRaw: String(vault.totalAssets),
+      totalSharesUsdc: usdcText(shares),
+      totalShares: String(vault.totalSupply),
       pricePerShare: usdcText(worthOf(SHARE_DECIMALS_ONE, vault)),
-      ...{ pendingFeesUsdc: usdcText(pending), pendingFeesRaw: String(pending) },
+      pendingFeesUsdc: usdcText(pending),
+      pendingFeesRaw: String(pending),
       nextRebalanceInSec: Math.max(0, vault.nextMoveAtS - Math.floor(nowMs / 1_000)),
       withdrawableNowUsdc: usdcText(vault.liquidity),
       idleUsdc: usdcText(vault.idle),
@@ -120,14 +132,7 @@ export function statsView(
       feeTimelockHours: fixed.feeDelaySeconds / 3_600,
       maxEntryFeePct: percentOf(fixed.maxEntryFeeBps),
       maxPerformanceFeePct: percentOf(fixed.maxPerformanceFeeBps),
-      queued:
-        vault.queued === null
-          ? null
-          : {
-              entryFeePct: percentOf(vault.queued.entryBps),
-              performanceFeePct: percentOf(vault.queued.performanceBps),
-              notBefore: timeText(vault.queued.readyAtS * 1_000),
-            },
+      queued: queuedFees(vault),
     },
     security: {
       ...securityView(fixed),
@@ -144,6 +149,17 @@ export function statsView(
     ...readAt(block),
     links: { rates: `${baseUrl}/api/yield/rates`, contract: `${baseUrl}/api/yield/contract` },
   };
+}
+
+/** The fees that the owner has announced; null: none. */
+function queuedFees({ queued }: VaultState) {
+  return queued === null
+    ? null
+    : {
+        entryFeePct: percentOf(queued.entryBps),
+        performanceFeePct: percentOf(queued.performanceBps),
+        notBefore: timeText(queued.readyAtS * 1_000),
+      };
 }
 
 /** `/api/yield/manifest` */
@@ -202,7 +218,9 @@ export function presetsView({ fixed, baseUrl }: About, snapshot: Snapshot) {
       const fee = (units * BigInt(vault.entryBps) + 9_999n) / 10_000n;
       const query = `recipient={wallet}&preset=${usd}`;
       return {
-        ...{ usd, entryFeeUsdc: usdcText(fee), netDepositUsd: usdcText(units - fee) },
+        usd,
+        entryFeeUsdc: usdcText(fee),
+        netDepositUsd: usdcText(units - fee),
         depositTx: `${baseUrl}/api/yield/deposit-tx?${query}`,
         ...(fixed.permitDeposit === null
           ? {}
@@ -324,7 +342,8 @@ function feeFigures({ entryBps, performanceBps }: VaultState) {
   return {
     entryFeePct: percentOf(entryBps),
     performanceFeePct: percentOf(performanceBps),
-    ...{ exitFeePct: 0, switchFeePct: 0 },
+    exitFeePct: 0,
+    switchFeePct: 0,
   };
 }
 

@@ -55,7 +55,9 @@ export function createFreeReads(parts: FreeReadsParts): FreeReads {
     if (ownMs > MAX_WAIT_MS) {
       count('caller_refused');
       throw rateExceeded({
-        ...{ allowed: false, remaining: 0, resetSeconds: Math.ceil(ownMs / 1_000) },
+        allowed: false,
+        remaining: 0,
+        resetSeconds: Math.ceil(ownMs / 1_000),
         limit: Math.floor(perMinute / CALLER_PARTS),
       });
     }

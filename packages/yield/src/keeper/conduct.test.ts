@@ -62,7 +62,8 @@ test('one block changes nothing: not the average, not what a protocol is left fo
   // All is lent out for two seconds at 28 %.
   const spiked = after(hours(30, CALM), {
     index: (index) => index + BigInt(Math.round((Number(index) * 0.28 * 2) / YEAR_S)),
-    ...{ utilization: 1, spotRate: 0.28 },
+    utilization: 1,
+    spotRate: 0.28,
   });
   assert(Math.abs((spiked.averageRate ?? 0) - (calm.averageRate ?? 0)) < 1e-4);
   assert.deepEqual([spiked.unrest, spiked.turnedBad], ['DRY', false], 'it is not gone to, and not left');

@@ -106,7 +106,10 @@ export function createKeeper(parts: KeeperParts): () => Promise<KeeperReport | n
     const look = await looks.begin(LOOK_MS);
     if (look === null) return null;
     const found: Found = {
-      ...{ block: null, proposal: null, transaction: null, minGainBps: parts.minGainBps },
+      block: null,
+      proposal: null,
+      transaction: null,
+      minGainBps: parts.minGainBps,
       yearlyPercent: { aave: null, compound: null, morpho: null },
       conduct: { aave: null, compound: null, morpho: null },
     };
@@ -136,7 +139,8 @@ async function round(client: Chain, parts: KeeperParts, found: Found): Promise<O
   const [leftBits, nextSupplyAt, active] = more;
   const addresses = await addressesOf(client, vault, blockNumber);
   const lenders = await judged(parts, await readLenders({ client, blockNumber }, addresses), found, {
-    ...{ blockNumber, atS: Number(timestamp) },
+    blockNumber,
+    atS: Number(timestamp),
   });
   if (!relayer.addresses.some((address) => address.toLowerCase() === keeper.toLowerCase()))
     return 'NOT_KEEPER';
@@ -186,7 +190,9 @@ async function leaveTheBad(
     if (lender?.conduct.turnedBad !== true || inProtocol[name] === 0n) continue;
     if (lender.liquid < LEAST_LEFT_MICROS && left.includes(name)) continue;
     const data = encodeFunctionData({
-      ...{ abi: VAULT_ABI, functionName: 'leave', args: [index, inProtocol[name]] },
+      abi: VAULT_ABI,
+      functionName: 'leave',
+      args: [index, inProtocol[name]],
     });
     const id = `yield-leave:${parts.vault.toLowerCase()}:${name}:${slot}`;
     const outcome = await send(parts, { id, data }, 'LEFT', found);
@@ -308,7 +314,9 @@ async function gasPrice(
 ): Promise<(gas: bigint) => bigint> {
   const ask = { abi: AAVE_POOL_ABI, blockNumber } as const;
   const provider = await client.readContract({
-    ...{ ...ask, address: aavePool, functionName: 'ADDRESSES_PROVIDER' },
+    ...ask,
+    address: aavePool,
+    functionName: 'ADDRESSES_PROVIDER',
   });
   const oracle = await client.readContract({ ...ask, address: provider, functionName: 'getPriceOracle' });
   const [price, { maxFeePerGas }] = await Promise.all([
@@ -326,7 +334,8 @@ async function move(
 ): Promise<Outcome> {
   const { from, to, amountMicros } = proposal;
   const data = encodeFunctionData({
-    ...{ abi: VAULT_ABI, functionName: 'move' },
+    abi: VAULT_ABI,
+    functionName: 'move',
     args: [PROTOCOLS.indexOf(from), PROTOCOLS.indexOf(to), amountMicros, amountMicros - MOVE_DUST],
   });
   // The contract allows one move from that time on, and this is it, whoever sends it.
@@ -355,8 +364,12 @@ async function send(
 function told(proposal: Proposal): NonNullable<KeeperReport['proposal']> {
   const { from, to, partial, amountMicros, gainMicrosPerYear, costMicros, rateAfter } = proposal;
   return {
-    ...{ from, to, partial, amountMicros: String(amountMicros) },
-    ...{ gainMicrosPerYear: String(gainMicrosPerYear), costMicros: String(costMicros) },
+    from,
+    to,
+    partial,
+    amountMicros: String(amountMicros),
+    gainMicrosPerYear: String(gainMicrosPerYear),
+    costMicros: String(costMicros),
     yearlyPercentAfter: percent(rateAfter),
   };
 }

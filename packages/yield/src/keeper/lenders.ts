@@ -85,11 +85,17 @@ export async function readAave({ client, blockNumber }: At, to: Addresses): Prom
     moreGas: NO_MORE_GAS,
     async yearlyRate(change) {
       const [rate] = await client.readContract({
-        ...{ address: strategy, abi: AAVE_POOL_ABI, blockNumber },
+        address: strategy,
+        abi: AAVE_POOL_ABI,
+        blockNumber,
         functionName: 'calculateInterestRates',
         args: [
           {
-            ...{ unbacked, totalDebt, reserveFactor, reserve: usdc, usingVirtualBalance: true },
+            unbacked,
+            totalDebt,
+            reserveFactor,
+            reserve: usdc,
+            usingVirtualBalance: true,
             liquidityAdded: change > 0n ? change : 0n,
             liquidityTaken: change < 0n ? -change : 0n,
             virtualUnderlyingBalance,
@@ -151,7 +157,10 @@ export async function readMetaMorpho(at: At, { metaMorpho, vault }: Addresses): 
   );
   const more = BigInt(Math.max(0, goingFrom.length - 1));
   return {
-    ...{ room, liquid, index, utilization: utilizationOf([...markets.values()]) },
+    room,
+    liquid,
+    index,
+    utilization: utilizationOf([...markets.values()]),
     moreGas: { coming: more * MARKET_GAS.coming, leaving: more * MARKET_GAS.leaving },
     async yearlyRate(change) {
       const changes = spread(change, change > 0n ? comingTo : goingFrom, markets);
@@ -203,8 +212,11 @@ async function readMarket(
     client.readContract({ ...blue, functionName: 'market', args: [id] }),
     client.readContract({ ...blue, functionName: 'position', args: [id, metaMorpho] }),
     client.readContract({
-      ...{ address: metaMorpho, abi: META_MORPHO_ABI, blockNumber },
-      ...{ functionName: 'config', args: [id] },
+      address: metaMorpho,
+      abi: META_MORPHO_ABI,
+      blockNumber,
+      functionName: 'config',
+      args: [id],
     }),
   ]);
   const { totalSupplyAssets, totalSupplyShares } = state;
@@ -254,7 +266,10 @@ async function marketRate({ client, blockNumber }: At, market: Market, change: b
   // Where a vault keeps what lies idle there is no curve.
   if (params.irm === zeroAddress || totalSupplyAssets <= 0n) return 0;
   const perSecond = await client.readContract({
-    ...{ address: params.irm, abi: MORPHO_ABI, blockNumber, functionName: 'borrowRateView' },
+    address: params.irm,
+    abi: MORPHO_ABI,
+    blockNumber,
+    functionName: 'borrowRateView',
     args: [params, { ...state, totalSupplyAssets }],
   });
   const used = Number(state.totalBorrowAssets) / Number(totalSupplyAssets);

@@ -44,7 +44,10 @@ export function openYieldKeeper(
   const rpc = connectRpc(rpcUrl, { timeoutMs: 8_000 });
   const network = `eip155:${CHAIN_ID}`;
   const tank = gas.open({
-    ...{ network, duty: 'move', token: { symbol: 'ETH', decimals: 18 }, addresses: [addressOf(key)] },
+    network,
+    duty: 'move',
+    token: { symbol: 'ETH', decimals: 18 },
+    addresses: [addressOf(key)],
     source: evmGas({ sql, rpc, network, gasEach: MOST_MOVE_GAS, nowMs }),
     least: (cost) => LEAST_MOVES * cost,
   });

@@ -72,7 +72,10 @@ export async function noteReason(
     move.proposal;
   const reason: MoveReason = {
     yearlyPercentBefore: { from: averages[from], to: averages[to] },
-    ...{ yearlyPercentAfter, gainMicrosPerYear, costMicros, partial },
+    yearlyPercentAfter,
+    gainMicrosPerYear,
+    costMicros,
+    partial,
   };
   const vault = move.vault.toLowerCase();
   await sql`

@@ -68,7 +68,9 @@ export function sharedTerms(node: Node, nowMs: () => number): (priority: Priorit
       prices(),
     ]);
     return {
-      ...{ blockhash, lastValidBlockHeight, unitPrice: priceFor(paid, priority) },
+      blockhash,
+      lastValidBlockHeight,
+      unitPrice: priceFor(paid, priority),
       blockhashExpiresAtMs: nowMs() + Math.max(0, lastValidBlockHeight - blockHeight) * slotMs,
     };
   };

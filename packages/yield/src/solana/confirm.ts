@@ -72,10 +72,7 @@ export async function confirmDeposit(
   }
   const isKept =
     claimLimit.take(address).allowed &&
-    (await claims.keep({
-      ...{ signature, wallet, claimed_usdc: claimed },
-      nextMs: nowMs() + FIRST_LOOK_MS,
-    }));
+    (await claims.keep({ signature, wallet, claimed_usdc: claimed, nextMs: nowMs() + FIRST_LOOK_MS }));
   if (!isKept)
     throw unavailable(
       'TOO_MANY_PENDING',
@@ -100,7 +97,9 @@ function confirmedView(deposit: WalletMove, claimed: bigint | null, feeSignature
       matches === false
         ? `The amount is the chain’s: ${usdc} units, not the ${claimed} that were sent along.`
         : 'Wallet and amount are those of the chain.',
-    ...{ depositedUsdc: usdcText(usdc), depositedRaw: String(usdc), collateralRaw: String(collateral) },
+    depositedUsdc: usdcText(usdc),
+    depositedRaw: String(usdc),
+    collateralRaw: String(collateral),
     amountMatches: matches,
     slot: String(slot),
     depositedAt: atMs === null ? null : timeText(atMs),

@@ -3,11 +3,19 @@ import { describe, it } from 'node:test';
 import { costBasisOf, type Move, yieldIn } from './cost-basis.ts';
 
 const deposit = (slot: bigint, collateral: bigint, usdc: bigint, heldBefore: bigint): Move => ({
-  ...{ kind: 'deposit', slot, collateral, usdc, heldBefore },
+  kind: 'deposit',
+  slot,
+  collateral,
+  usdc,
+  heldBefore,
   heldAfter: heldBefore + collateral,
 });
 const withdrawal = (slot: bigint, collateral: bigint, usdc: bigint, heldBefore: bigint): Move => ({
-  ...{ kind: 'withdrawal', slot, collateral, usdc, heldBefore },
+  kind: 'withdrawal',
+  slot,
+  collateral,
+  usdc,
+  heldBefore,
   heldAfter: heldBefore - collateral,
 });
 
@@ -50,9 +58,7 @@ describe('the cost of what a wallet holds', () => {
 
   it('knows nothing of collateral that came from elsewhere', () => {
     assert.deepEqual(costBasisOf([], 700n), { collateral: 0n, usdc: 0n });
-    assert.deepEqual(costBasisOf([deposit(10n, 300n, 330n, 700n)], 1_000n), {
-      ...{ collateral: 300n, usdc: 330n },
-    });
+    assert.deepEqual(costBasisOf([deposit(10n, 300n, 330n, 700n)], 1_000n), { collateral: 300n, usdc: 330n });
   });
 });
 

@@ -78,8 +78,15 @@ export async function depositIn(landed: Landed, treasuryAccount: string): Promis
   const minted = amountOf(inner, MINTS_TO, { account: 1, is: own.collateral }) ?? held.after - held.before;
   if (paid <= 0n || minted <= 0n) return no('NOT_A_DEPOSIT', 'It brought the wallet no collateral.');
   return {
-    ...{ signature: landed.signature, wallet, kind: 'deposit', slot: BigInt(landed.slot), atMs: landed.atMs },
-    ...{ collateral: minted, usdc: paid, heldBefore: held.before, heldAfter: held.after },
+    signature: landed.signature,
+    wallet,
+    kind: 'deposit',
+    slot: BigInt(landed.slot),
+    atMs: landed.atMs,
+    collateral: minted,
+    usdc: paid,
+    heldBefore: held.before,
+    heldAfter: held.after,
     fee: gained(landed, treasuryAccount),
   };
 }
@@ -101,14 +108,15 @@ export async function withdrawalIn(landed: Landed, treasuryAccount: string): Pro
   const gross = vault.before - vault.after;
   if (burned <= 0n || gross <= 0n) return null;
   return {
-    ...{
-      signature: landed.signature,
-      wallet,
-      kind: 'withdrawal',
-      slot: BigInt(landed.slot),
-      atMs: landed.atMs,
-    },
-    ...{ collateral: burned, usdc: gross, heldBefore: held.before, heldAfter: held.after },
+    signature: landed.signature,
+    wallet,
+    kind: 'withdrawal',
+    slot: BigInt(landed.slot),
+    atMs: landed.atMs,
+    collateral: burned,
+    usdc: gross,
+    heldBefore: held.before,
+    heldAfter: held.after,
     fee: gained(landed, treasuryAccount),
   };
 }

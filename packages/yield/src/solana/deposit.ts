@@ -96,9 +96,12 @@ async function build(parts: DepositParts, asked: DepositAsked, intent: Intent | 
     ...lifetimeView(terms),
     priority_fee: priorityView(works, terms),
     ...(intent === null ? {} : { idempotency_key: asked.idempotencyKey, intent_id: intent.id }),
-    ...{ amountUsdc: usdcText(amount), amountRaw: String(amount) },
-    ...{ feeUsdc: usdcText(fee), feeRaw: String(fee) },
-    ...{ depositUsdc: usdcText(deposit), depositRaw: String(deposit) },
+    amountUsdc: usdcText(amount),
+    amountRaw: String(amount),
+    feeUsdc: usdcText(fee),
+    feeRaw: String(fee),
+    depositUsdc: usdcText(deposit),
+    depositRaw: String(deposit),
     expected: { collateralMint: COLLATERAL_MINT, collateralRaw: String(expected), account: own.collateral },
     warnings,
     simulation:
@@ -150,7 +153,8 @@ function checkReserve({ slot, reserve, market }: ReserveNow, deposit: bigint): v
           : null;
   if (closed !== null)
     throw unavailable('RESERVE_CLOSED', `No deposit can be made, since ${closed}.`, CLOSED_RETRY_MS, {
-      ...{ success: false, reason: closed },
+      success: false,
+      reason: closed,
     });
   // Interest takes room too.
   const room = depositRoomRaw(accrue(reserve, slot + LANDS_WITHIN_SLOTS, market.referralFeeBps));
@@ -229,7 +233,9 @@ async function tryBoth(
     instructions: works.flatMap(({ instructions }) => instructions),
   };
   const tried = await tryOut(parts, {
-    ...{ transaction: unsigned(owner, both, terms), account: collateral, now },
+    transaction: unsigned(owner, both, terms),
+    account: collateral,
+    now,
     before: now.accounts[2] ?? null,
     model: (reserve) => cTokensFor(reserve, deposit).cTokensRaw,
   });

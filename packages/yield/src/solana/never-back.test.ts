@@ -4,7 +4,11 @@ import { NOVEMBER_2025 } from './model/reserve.fixture.ts';
 import { neverBack } from './never-back.ts';
 
 const MARKET = {
-  ...{ bump: 248, owner: NOVEMBER_2025.market, referralFeeBps: 0, isEmergency: false, name: 'Main Market' },
+  bump: 248,
+  owner: NOVEMBER_2025.market,
+  referralFeeBps: 0,
+  isEmergency: false,
+  name: 'Main Market',
 };
 
 test('a node that has fallen more than a minute behind what was seen is not believed; a little is the way of nodes', async () => {

@@ -96,7 +96,9 @@ const account = z
   .looseObject({ owner: z.string(), data: base64, lamports, executable: z.boolean() })
   .transform(
     ({ owner, data, lamports, executable }): Account => ({
-      ...{ owner, executable, lamports },
+      owner,
+      executable,
+      lamports,
       data: new Uint8Array(Buffer.from(data[0], 'base64')),
     }),
   );
@@ -233,7 +235,7 @@ function nowOf(ask: Ask) {
     /** Runs an unsigned transaction with a fresh blockhash, and forgets it. @param transaction base64 */
     async simulate(transaction: string, shown: readonly string[]): Promise<Simulation> {
       const { context: at, value } = await ask(simulated, 'simulateTransaction', transaction, {
-        ...{ encoding: 'base64', commitment: 'confirmed', sigVerify: false, replaceRecentBlockhash: true },
+        ...UNSIGNED,
         accounts: { encoding: 'base64', addresses: shown },
       });
       return {
@@ -245,6 +247,22 @@ function nowOf(ask: Ask) {
       };
     },
   };
+}
+
+/** How a transaction is simulated that nobody has signed. */
+const UNSIGNED = {
+  encoding: 'base64',
+  commitment: 'confirmed',
+  sigVerify: false,
+  replaceRecentBlockhash: true,
+};
+
+function statusOf({
+  slot,
+  err,
+  confirmationStatus,
+}: NonNullable<z.output<typeof statuses>['value'][number]>): Status {
+  return { slot, err: err ?? null, final: confirmationStatus === 'finalized' };
 }
 
 /** What landed. */
@@ -272,13 +290,7 @@ function pastOf(ask: Ask) {
         throw new Error('getSignatureStatuses: others than were asked for');
       return {
         slot: at.slot,
-        statuses: value.map(
-          (each) =>
-            each && {
-              ...{ slot: each.slot, err: each.err ?? null },
-              final: each.confirmationStatus === 'finalized',
-            },
-        ),
+        statuses: value.map((each) => each && statusOf(each)),
       };
     },
     /** The oldest block that the node still has; null: it does not say. */
@@ -304,12 +316,15 @@ function pastOf(ask: Ask) {
       { before, until }: { before: string | null; until: string | null },
     ): Promise<Listed[]> {
       const found = await ask(listed, 'getSignaturesForAddress', address, {
-        ...{ limit: PAGE, commitment: 'finalized' },
+        limit: PAGE,
+        commitment: 'finalized',
         ...(before === null ? {} : { before }),
         ...(until === null ? {} : { until }),
       });
       return found.map(({ signature, slot, err, blockTime }) => ({
-        ...{ signature, slot, err: err ?? null },
+        signature,
+        slot,
+        err: err ?? null,
         atMs: typeof blockTime === 'number' ? blockTime * 1_000 : null,
       }));
     },
@@ -352,7 +367,9 @@ function landedIn(signature: string, shown: z.output<typeof landed> | null): Lan
   for (const { index, instructions } of meta.innerInstructions ?? [])
     inner.set(index, [...(inner.get(index) ?? []), ...instructions.map(instruction(MAX_DATA.called))]);
   return {
-    ...{ signature, slot, inner },
+    signature,
+    slot,
+    inner,
     atMs: typeof blockTime === 'number' ? blockTime * 1_000 : null,
     err: meta.err ?? null,
     signers: message.accountKeys.slice(0, message.header.numRequiredSignatures),

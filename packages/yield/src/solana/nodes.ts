@@ -27,7 +27,7 @@ export function connectNodes(
   const { nowMs } = about;
   const timeoutMs = Math.ceil(about.timeoutMs / urls.length);
   const nodes = urls.map(
-    (url): Node => ({ rpc: connectRpc(url, { timeoutMs }), ...{ restsUntilMs: 0, isOfThisChain: false } }),
+    (url): Node => ({ rpc: connectRpc(url, { timeoutMs }), restsUntilMs: 0, isOfThisChain: false }),
   );
 
   async function callOf(node: Node, method: string, params: readonly unknown[]): Promise<unknown> {

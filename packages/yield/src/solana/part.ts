@@ -66,32 +66,22 @@ export function openSolanaYield(
   const book = createBook({ sql, portal, moves, fees, nowMs });
   const verify = createVerifier({ node, portal, moves, book });
   const walk = createWalk({ sql, node, portal, logger, nowMs });
-  const keeper = createKeeper({
-    ...{ node, portal, verify, book, moves, claims, fees, intents, walk, logger, nowMs },
-  });
+  const common = { node, portal, verify, moves, claims, fees, intents, logger, nowMs };
+  const keeper = createKeeper({ ...common, book, walk });
   return {
     name: 'solana-yield',
     assets: { '/yield': 'yield.html' },
     operations: [PORTAL_OPERATIONS, READING_OPERATIONS],
     metrics,
     routes(http) {
-      const limit = house.limitByAddress();
+      const asked = { ...common, baseUrl, limit: house.limitByAddress(), addressOf, freeReads };
       portalRoutes(http, {
-        ...{ node, portal, moves, verify, claims, fees, intents, logger, nowMs },
-        ...{
-          baseUrl,
-          contactEmail: house.shop.contactEmail,
-          limit,
-          addressOf,
-          freeReads,
-          terms: sharedTerms(node, nowMs),
-        },
+        ...asked,
+        contactEmail: house.shop.contactEmail,
+        terms: sharedTerms(node, nowMs),
         claimLimit: house.limitByAddress(CLAIMS_PER_MINUTE),
       });
-      readingRoutes(http, {
-        ...{ node, portal, baseUrl, sandbox, baseRate, limit, freeReads, addressOf, nowMs },
-        ...{ moves, pendingOf: claims.pendingOf },
-      });
+      readingRoutes(http, { ...asked, sandbox, baseRate, pendingOf: claims.pendingOf });
     },
     jobs: [
       { name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) },

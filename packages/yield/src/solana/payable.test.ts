@@ -12,7 +12,9 @@ const USDC = 1_000_000n;
 const MARKET = {
   bump: 248,
   owner: 'DYw8jCTfwHNRJhhmFcbXvVDTqWMEVFBX6ZKUmG5CNSKK' as Address,
-  ...{ referralFeeBps: 0, isEmergency: false, name: 'Main Market' },
+  referralFeeBps: 0,
+  isEmergency: false,
+  name: 'Main Market',
 };
 
 function payable(changes: Partial<Reserve>) {

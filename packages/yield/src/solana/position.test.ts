@@ -18,8 +18,16 @@ const MARKET = { bump: 248, owner: WALLET, referralFeeBps: 0, isEmergency: false
 const DEPOSITED = 995n * USDC;
 const { cTokensRaw: MINTED, paidRaw: PAID } = cTokensFor(NOVEMBER_2025, DEPOSITED);
 const DEPOSIT: WalletMove = {
-  ...{ kind: 'deposit', signature: 'one', wallet: WALLET, slot: NOVEMBER_2025.lastUpdateSlot, atMs: NOW_MS },
-  ...{ collateral: MINTED, usdc: PAID, heldBefore: 0n, heldAfter: MINTED, fee: 5n * USDC },
+  kind: 'deposit',
+  signature: 'one',
+  wallet: WALLET,
+  slot: NOVEMBER_2025.lastUpdateSlot,
+  atMs: NOW_MS,
+  collateral: MINTED,
+  usdc: PAID,
+  heldBefore: 0n,
+  heldAfter: MINTED,
+  fee: 5n * USDC,
 };
 
 function tokenAccount(amount: bigint): Account {
@@ -51,12 +59,15 @@ function told(
   return positionOf(WALLET, {
     portal: {
       look: async () => ({
-        ...{ slot, reserve: now, market: MARKET },
+        slot,
+        reserve: now,
+        market: MARKET,
         accounts: [held === 0n ? null : tokenAccount(held), clockAt(NOW_MS)],
       }),
     },
     moves: { of: async () => moves },
-    ...{ pendingOf: async () => pending, nowMs: () => NOW_MS },
+    pendingOf: async () => pending,
+    nowMs: () => NOW_MS,
     links: { deposit: '/deposit', withdraw: '/withdraw', confirm: '/confirm', refunds: '/refunds' },
   });
 }

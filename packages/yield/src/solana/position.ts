@@ -55,13 +55,13 @@ export async function positionOf(wallet: Address, { portal, moves, pendingOf, no
     wallet,
     position: {
       status: statusOf(held),
-      ...{ collateralBalance: usdcText(held.collateral), collateralBalanceRaw: String(held.collateral) },
-      ...{
-        collateralMint: COLLATERAL_MINT,
-        collateralAccount: account,
-        usdcPerCollateral: exchangeRateText(read),
-      },
-      ...{ currentValueUsdc: usdcText(held.valueRaw), currentValueRaw: String(held.valueRaw) },
+      collateralBalance: usdcText(held.collateral),
+      collateralBalanceRaw: String(held.collateral),
+      collateralMint: COLLATERAL_MINT,
+      collateralAccount: account,
+      usdcPerCollateral: exchangeRateText(read),
+      currentValueUsdc: usdcText(held.valueRaw),
+      currentValueRaw: String(held.valueRaw),
       ...depositedView(held),
       leavingNow,
       notes: notesOn(held),
@@ -105,9 +105,12 @@ function depositedView(held: Held) {
   const [deposited, earned] = [told(basis.usdc), told(yieldRaw)];
   const fee = partOf(yieldRaw, PERFORMANCE_FEE_BPS);
   return {
-    ...{ depositedUsdc: deposited.usdc, depositedRaw: deposited.raw },
-    ...{ estimatedYieldUsdc: earned.usdc, estimatedYieldRaw: earned.raw },
-    ...{ estimatedPerformanceFeeUsdc: told(fee).usdc, netYieldUsdc: told(yieldRaw - fee).usdc },
+    depositedUsdc: deposited.usdc,
+    depositedRaw: deposited.raw,
+    estimatedYieldUsdc: earned.usdc,
+    estimatedYieldRaw: earned.raw,
+    estimatedPerformanceFeeUsdc: told(fee).usdc,
+    netYieldUsdc: told(yieldRaw - fee).usdc,
     knownPart: {
       collateralRaw: String(basis.collateral),
       depositedUsdc: usdcText(basis.usdc),
@@ -136,9 +139,11 @@ function leavingView(read: Read, { collateral, valueRaw, yieldRaw }: Held, isFro
   return {
     possible: collateral > 0n && reasons.length === 0,
     ...(collateral > 0n && reasons.length > 0 ? { reasons: [...new Set(reasons)] } : {}),
-    ...{ grossUsdc: usdcText(valueRaw), withdrawalFeeUsdc: usdcText(withdrawalFee) },
-    ...{ performanceFeeUsdc: usdcText(performanceFee) },
-    ...{ receivesUsdc: usdcText(receives), receivesRaw: String(receives) },
+    grossUsdc: usdcText(valueRaw),
+    withdrawalFeeUsdc: usdcText(withdrawalFee),
+    performanceFeeUsdc: usdcText(performanceFee),
+    receivesUsdc: usdcText(receives),
+    receivesRaw: String(receives),
     availableUsdc: usdcText(payable.usdcRaw),
   };
 }
@@ -153,13 +158,14 @@ function notesOn({ collateral, basis }: Held): string[] {
 
 function moveView({ kind, signature, slot, atMs, usdc, collateral, fee }: WalletMove) {
   return {
-    ...{ kind, signature, slot: Number(slot), at: atMs === null ? null : timeText(atMs) },
-    ...{
-      usdc: usdcText(usdc),
-      usdcRaw: String(usdc),
-      collateralRaw: String(collateral),
-      feeUsdc: usdcText(fee),
-    },
+    kind,
+    signature,
+    slot: Number(slot),
+    at: atMs === null ? null : timeText(atMs),
+    usdc: usdcText(usdc),
+    usdcRaw: String(usdc),
+    collateralRaw: String(collateral),
+    feeUsdc: usdcText(fee),
   };
 }
 

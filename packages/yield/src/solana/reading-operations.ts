@@ -15,7 +15,10 @@ function told(
     method: 'GET',
     path: `/api/solana-yield/${path}`,
     operation: {
-      ...{ operationId, tags: [TAG], summary, security: [] },
+      operationId,
+      tags: [TAG],
+      summary,
+      security: [],
       ...(parameters.length === 0 ? {} : { parameters }),
       responses: {
         200: answered(summary, example),
@@ -60,7 +63,8 @@ export const READING_OPERATIONS = {
         example: {
           success: true,
           position: {
-            ...{ depositedUsdc: '995.000000', currentValueUsdc: '997.797573' },
+            depositedUsdc: '995.000000',
+            currentValueUsdc: '997.797573',
             leavingNow: { receivesUsdc: '992.388951' },
           },
           next_action: [{ action: 'withdraw' }],

@@ -27,10 +27,15 @@ test('a burst of free reads from one address leaves the node to another caller a
   let caller = '192.0.2.1';
   const verdict = { allowed: true, limit: 1, remaining: 1, resetSeconds: 1 };
   const parts: Partial<ReadingParts> = {
-    ...{ node, limit: { take: () => verdict }, addressOf: () => caller, baseUrl: 'http://farebox.test' },
+    node,
+    limit: { take: () => verdict },
+    addressOf: () => caller,
+    baseUrl: 'http://farebox.test',
     nowMs: () => 0,
     freeReads: createFreeReads({
-      ...{ perMinute: 240, nowMs: () => 1_000_000, count: () => {} },
+      perMinute: 240,
+      nowMs: () => 1_000_000,
+      count: () => {},
       wait: async () => {},
     }),
   };

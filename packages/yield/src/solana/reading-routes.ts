@@ -41,7 +41,8 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
   const free = <Answer>(request: Asked, sameAs: string, work: () => Promise<Answer>) =>
     parts.freeReads.read(parts.addressOf(request), () => orUnavailable(work), sameAs);
   const kept = keptReading(() => readStanding({ portal, node }, parts.baseRate, nowMs), {
-    ...{ retryMs: RETRY_MS, nowMs },
+    retryMs: RETRY_MS,
+    nowMs,
   });
   const standing = () => kept({ freshMs: FRESH_SECONDS * 1_000, staleMs: STALE_SECONDS * 1_000 });
   const shown = (path: string, view: (about: About, now: Standing) => unknown) =>
@@ -62,7 +63,9 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
   get('position/:wallet', async (request) => {
     const wallet = readWallet(request.params.wallet, at(`position/${EXAMPLE_WALLET}`));
     const links = {
-      ...{ deposit: at('deposit-tx'), withdraw: at('withdraw-tx'), confirm: at('confirm') },
+      deposit: at('deposit-tx'),
+      withdraw: at('withdraw-tx'),
+      confirm: at('confirm'),
       refunds: at(`fee-refunds/${wallet}`),
     };
     return free(request, `position ${wallet}`, () => positionOf(wallet, { ...parts, links }));
@@ -95,7 +98,8 @@ function cacheHeaders({ cache, ageMs }: Kept<unknown>): Record<string, string> {
   const age = Math.floor(ageMs / 1_000);
   return {
     'cache-control': `public, max-age=${Math.max(0, FRESH_SECONDS - age)}, stale-while-revalidate=${STALE_SECONDS - FRESH_SECONDS}`,
-    ...{ 'x-cache': cache, 'x-cache-age': String(age) },
+    'x-cache': cache,
+    'x-cache-age': String(age),
   };
 }
 
@@ -112,18 +116,19 @@ function transactionView(signature: string, landed: Awaited<ReturnType<Node['tra
   const about = { success: true, signature };
   if (landed === null)
     return {
-      ...{ ...about, status: 'unknown', slot: null, error: null },
+      ...about,
+      status: 'unknown',
+      slot: null,
+      error: null,
       note: 'The node knows no such transaction, or has it not confirmed yet. What did not land within about two minutes never will.',
     };
   if (landed === 'unreadable') return { ...about, status: 'confirmed', slot: null, error: null };
   const { slot, err } = landed;
   return {
     ...about,
-    ...{
-      status: err === null ? 'confirmed' : 'failed',
-      slot,
-      error: err === null ? null : JSON.stringify(err),
-    },
+    status: err === null ? 'confirmed' : 'failed',
+    slot,
+    error: err === null ? null : JSON.stringify(err),
   };
 }
 

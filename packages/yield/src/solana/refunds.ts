@@ -56,7 +56,8 @@ export function owedFor({ signatures, wallet, usdc, since, reason, further }: Du
 function feeView({ signature, usdc, at, state, reason, refund_signature }: Fee) {
   return {
     feeTxSignature: signature,
-    ...{ amountUsdc: usdcText(usdc), amountRaw: String(usdc) },
+    amountUsdc: usdcText(usdc),
+    amountRaw: String(usdc),
     paidAt: timeText(at.getTime()),
     status: STATUSES[state],
     reason: reason === null ? null : REASONS[reason],

@@ -154,7 +154,9 @@ export async function startScriptedNode(treasury: Address) {
         uiTokenAmount: { amount: String(of[which]) },
       }));
     landed.set(signature, {
-      ...{ slot, keys, err: script.err ?? null },
+      slot,
+      keys,
+      err: script.err ?? null,
       shown: {
         slot,
         blockTime: blockTimeOf(slot),
@@ -165,7 +167,9 @@ export async function startScriptedNode(treasury: Address) {
             instructions: steps.map(compiled),
           })),
           loadedAddresses: { writable: [...hidden], readonly: [] },
-          ...{ preTokenBalances: balances(1), postTokenBalances: balances(2), logMessages: [] },
+          preTokenBalances: balances(1),
+          postTokenBalances: balances(2),
+          logMessages: [],
         },
         transaction: {
           signatures: [signature],
@@ -183,7 +187,11 @@ export async function startScriptedNode(treasury: Address) {
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ state, land, treasury, treasuryAccount, accounts },
+    state,
+    land,
+    treasury,
+    treasuryAccount,
+    accounts,
     /** The node has a transaction, and not what it did. */
     hide(signature: string) {
       const one = landed.get(signature);

@@ -48,7 +48,10 @@ export async function readStanding(
   );
   const [clock = null] = accounts;
   return {
-    ...{ ...now, base, readAtMs: nowMs(), chainAtMs: chainTimeMs(clock?.data) },
+    ...now,
+    base,
+    readAtMs: nowMs(),
+    chainAtMs: chainTimeMs(clock?.data),
     earns: earningsOf(now, slotMs),
   };
 }

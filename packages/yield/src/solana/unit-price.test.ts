@@ -10,16 +10,14 @@ import { priceFor, pricesNow } from './unit-price.ts';
 function paying(price: bigint | null): Landed {
   const { data = new Uint8Array() } = setUnitPrice(price ?? 0n);
   return {
-    ...{
-      signature: 's',
-      slot: 1,
-      atMs: null,
-      err: null,
-      signers: [],
-      inner: new Map(),
-      tokens: new Map(),
-      logs: [],
-    },
+    signature: 's',
+    slot: 1,
+    atMs: null,
+    err: null,
+    signers: [],
+    inner: new Map(),
+    tokens: new Map(),
+    logs: [],
     instructions:
       price === null ? [] : [{ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: new Uint8Array(data) }],
   };

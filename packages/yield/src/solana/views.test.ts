@@ -15,7 +15,9 @@ const MARKET = {
 };
 const PORTAL = {
   look: async () => ({
-    ...{ slot: NOVEMBER_2025.lastUpdateSlot, reserve: NOVEMBER_2025, market: MARKET },
+    slot: NOVEMBER_2025.lastUpdateSlot,
+    reserve: NOVEMBER_2025,
+    market: MARKET,
     accounts: [null],
   }),
 };

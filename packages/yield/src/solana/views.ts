@@ -55,11 +55,11 @@ export function ratesView(about: About, now: Standing) {
     usdc,
     topOpportunities: [{ protocol: PROTOCOL, market: LENDING_MARKET, asset: 'USDC', apyPct: usdc.apyPct }],
     onChain: {
-      ...{ market: LENDING_MARKET, reserve: USDC_RESERVE, collateralMint: COLLATERAL_MINT },
-      ...{
-        depositTvlUsdc: usdcText(suppliedRaw(now)),
-        liquidityUsdc: usdcText(freeLiquidityRaw(now.reserve)),
-      },
+      market: LENDING_MARKET,
+      reserve: USDC_RESERVE,
+      collateralMint: COLLATERAL_MINT,
+      depositTvlUsdc: usdcText(suppliedRaw(now)),
+      liquidityUsdc: usdcText(freeLiquidityRaw(now.reserve)),
       utilizationPct: utilizationPct(now),
     },
     minDeposit: { raw: Number(MIN_DEPOSIT), usdc: Number(MIN_DEPOSIT) / 1e6 },
@@ -86,23 +86,34 @@ export function statsView(about: About, now: Standing) {
     timestamp: timeText(now.readAtMs),
     ...whereView(about),
     reserve: {
-      ...{ address: USDC_RESERVE, market: LENDING_MARKET, marketName: market.name, program: LENDING_PROGRAM },
-      ...{ asset: 'USDC', mint: USDC_MINT, collateralMint: COLLATERAL_MINT, liquidityVault: LIQUIDITY_VAULT },
+      address: USDC_RESERVE,
+      market: LENDING_MARKET,
+      marketName: market.name,
+      program: LENDING_PROGRAM,
+      asset: 'USDC',
+      mint: USDC_MINT,
+      collateralMint: COLLATERAL_MINT,
+      liquidityVault: LIQUIDITY_VAULT,
       status: reserve.status,
     },
     stats: {
-      ...{ tvlUsdc: usdcText(supplied), tvlRaw: String(supplied) },
-      ...{ availableUsdc: usdcText(available), availableRaw: String(available) },
-      ...{ borrowedUsdc: usdcText(borrowed), borrowedRaw: String(borrowed) },
+      tvlUsdc: usdcText(supplied),
+      tvlRaw: String(supplied),
+      availableUsdc: usdcText(available),
+      availableRaw: String(available),
+      borrowedUsdc: usdcText(borrowed),
+      borrowedRaw: String(borrowed),
       utilizationPct: utilizationPct(now),
-      ...{ depositLimitUsdc: usdcText(reserve.depositLimitRaw), depositRoomUsdc: usdcText(room) },
+      depositLimitUsdc: usdcText(reserve.depositLimitRaw),
+      depositRoomUsdc: usdcText(room),
       collateralSupplyRaw: String(reserve.collateralSupplyRaw),
       usdcPerCollateral: exchangeRateText(now),
       queuedCollateralRaw: String(reserve.queuedCollateralRaw),
       protocolTakePct: reserve.protocolTakePercent,
     },
     health: {
-      ...{ depositsOpen: deposits.length === 0, withdrawalsOpen: withdrawals.length === 0 },
+      depositsOpen: deposits.length === 0,
+      withdrawalsOpen: withdrawals.length === 0,
       reasons: [...new Set([...deposits, ...withdrawals])],
     },
     usdc: earnedView(now),
@@ -125,8 +136,10 @@ export function manifestView(about: About, now: Standing | { unread: string }) {
     endpoints: endpointsView(about),
     fees: feesView(),
     limits: {
-      ...{ min_deposit_usdc: Number(MIN_DEPOSIT) / 1e6, min_deposit_raw: String(MIN_DEPOSIT) },
-      ...{ token: 'USDC', mint: USDC_MINT },
+      min_deposit_usdc: Number(MIN_DEPOSIT) / 1e6,
+      min_deposit_raw: String(MIN_DEPOSIT),
+      token: 'USDC',
+      mint: USDC_MINT,
     },
     agent_instructions: {
       step0: `GET ${at(about, 'rates')}: what USDC earns, and after how many days the fees are earned back.`,
@@ -163,11 +176,14 @@ export function manifestView(about: About, now: Standing | { unread: string }) {
     comparison: 'unread' in now ? { solana: null, base: null, reason: now.unread } : comparisonView(now),
     notEarned: 'Rewards in other tokens, which the protocol pays on positions within its own accounts alone.',
     security: {
-      ...{ nonCustodial: true, serverHoldsKeys: false, receiptTokensInWallet: true },
+      nonCustodial: true,
+      serverHoldsKeys: false,
+      receiptTokensInWallet: true,
       withdrawWithoutServer: `redeem_reserve_collateral of ${LENDING_PROGRAM} takes the receipt tokens back; this server is not needed for it.`,
     },
     page: `${about.baseUrl}/yield`,
-    ...{ x402Compatible: false, agentReadable: true },
+    x402Compatible: false,
+    agentReadable: true,
     readAt: 'unread' in now ? null : readAtView(now),
   };
 }
@@ -223,15 +239,20 @@ export function exchangeRateText({ reserve }: Pick<Standing, 'reserve'>): string
 
 function feesView() {
   return {
-    ...{ deposit: `${DEPOSIT_PCT.toFixed(2)}%`, withdrawal: `${WITHDRAWAL_PCT.toFixed(2)}%` },
+    deposit: `${DEPOSIT_PCT.toFixed(2)}%`,
+    withdrawal: `${WITHDRAWAL_PCT.toFixed(2)}%`,
     performance: `${PERFORMANCE_PCT}% of yield`,
-    ...{ depositPct: DEPOSIT_PCT, withdrawalPct: WITHDRAWAL_PCT, performancePct: PERFORMANCE_PCT },
+    depositPct: DEPOSIT_PCT,
+    withdrawalPct: WITHDRAWAL_PCT,
+    performancePct: PERFORMANCE_PCT,
   };
 }
 
 function whereView({ sandbox }: About) {
   return {
-    ...{ chain: CHAIN, network: NETWORK, protocol: PROTOCOL },
+    chain: CHAIN,
+    network: NETWORK,
+    protocol: PROTOCOL,
     ...sandboxMark(sandbox),
     ...(sandbox ? { program: 'test double' } : {}),
   };
@@ -259,9 +280,12 @@ function earnedView({ earns }: Standing) {
   const { supplyApr, supplyApy, borrowApr } = earns.rates;
   const apyPct = rounded(100 * supplyApy);
   return {
-    ...{ apyPct, apyBps: Math.round(10_000 * supplyApy), formatted: `${apyPct.toFixed(2)}%` },
+    apyPct,
+    apyBps: Math.round(10_000 * supplyApy),
+    formatted: `${apyPct.toFixed(2)}%`,
     netApyPct: netApyPct(supplyApy),
-    ...{ aprPct: rounded(100 * supplyApr), borrowAprPct: rounded(100 * borrowApr) },
+    aprPct: rounded(100 * supplyApr),
+    borrowAprPct: rounded(100 * borrowApr),
     slotMs: Math.round(earns.slotMs),
   };
 }

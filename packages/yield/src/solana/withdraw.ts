@@ -128,7 +128,10 @@ async function tryBuilt(
 ): Promise<Built & { tried: Tried }> {
   const tryOne = ({ work, reckoned }: Built) =>
     tryOut(parts, {
-      ...{ transaction: unsigned(own.owner, work, terms), account: own.usdc, now, before },
+      transaction: unsigned(own.owner, work, terms),
+      account: own.usdc,
+      now,
+      before,
       model: (reserve) => usdcFor(reserve, reckoned.burned) - feeOf(reckoned),
     });
   const first = await tryOne(modelled);
@@ -144,7 +147,9 @@ function reckon(
 ): Reckoned {
   const earned = yieldIn(basis, { gross, burned, held });
   return {
-    ...{ burned, gross, earned },
+    burned,
+    gross,
+    earned,
     flatFee: partOf(gross, WITHDRAWAL_FEE_BPS),
     performanceFee: partOf(earned, PERFORMANCE_FEE_BPS),
   };
@@ -168,8 +173,11 @@ function simulationView(tried: Tried | null) {
   if (tried === null)
     return { done: false, note: 'Not simulated: the wallet cannot pay yet, as warnings say.' };
   return {
-    ...{ done: true, slot: String(tried.slot), unitsConsumed: tried.unitsConsumed },
-    ...{ received_usdc: usdcText(tried.change), received_raw: String(tried.change) },
+    done: true,
+    slot: String(tried.slot),
+    unitsConsumed: tried.unitsConsumed,
+    received_usdc: usdcText(tried.change),
+    received_raw: String(tried.change),
     agrees_with_model: tried.agrees,
   };
 }
@@ -185,10 +193,15 @@ function amountsView(slot: bigint, amount: bigint | 'MAX', reckoned: Reckoned) {
       yield_earned_usdc: usdcText(earned),
       total_fee_usdc: usdcText(fee),
     },
-    ...{ requestedUsdc: usdcText(requested), requestedRaw: String(requested) },
-    ...{ gross_usdc: usdcText(gross), grossRaw: String(gross) },
-    ...{ feeUsdc: usdcText(fee), feeRaw: String(fee) },
-    ...{ net_usdc: usdcText(gross - fee), net_raw: String(gross - fee), at_slot: String(slot) },
+    requestedUsdc: usdcText(requested),
+    requestedRaw: String(requested),
+    gross_usdc: usdcText(gross),
+    grossRaw: String(gross),
+    feeUsdc: usdcText(fee),
+    feeRaw: String(fee),
+    net_usdc: usdcText(gross - fee),
+    net_raw: String(gross - fee),
+    at_slot: String(slot),
     collateralRaw: String(burned),
   };
 }
@@ -210,7 +223,8 @@ function toBurn(
     throw new Problem(409, 'EXCEEDS_POSITION', `The position is worth ${usdcText(worth)} USDC.`, {
       details: {
         success: false,
-        ...{ max_usdc: usdcText(worth), max_raw: String(worth) },
+        max_usdc: usdcText(worth),
+        max_raw: String(worth),
         hint: 'Set amount to MAX to take all of it.',
       },
     });
@@ -223,7 +237,8 @@ function checkLiquidity({ reserve, market }: ReserveNow, burned: bigint, payable
   if (reserve.isEmergency || market.isEmergency) {
     const reason = 'the lending market is in emergency mode';
     throw unavailable('RESERVE_CLOSED', `Nothing can be withdrawn, since ${reason}.`, CLOSED_RETRY_MS, {
-      ...{ success: false, reason },
+      success: false,
+      reason,
     });
   }
   if (payable.pays(burned)) return;

@@ -92,9 +92,17 @@ async function listed(name: string, quote: Address = WETH, units = 10n ** 18n): 
     }),
   );
   const position = {
-    ...{ token0, token1, fee: 3_000, tickLower: -887_220, tickUpper: 887_220 },
-    ...{ amount0Desired: units, amount1Desired: units, amount0Min: 0n, amount1Min: 0n },
-    ...{ recipient: owner, deadline: maxUint256 },
+    token0,
+    token1,
+    fee: 3_000,
+    tickLower: -887_220,
+    tickUpper: 887_220,
+    amount0Desired: units,
+    amount1Desired: units,
+    amount0Min: 0n,
+    amount1Min: 0n,
+    recipient: owner,
+    deadline: maxUint256,
   };
   await send(UNISWAP_POSITIONS, encodeFunctionData({ abi: ABI, functionName: 'mint', args: [position] }));
   if (name === 'Honeypot') {

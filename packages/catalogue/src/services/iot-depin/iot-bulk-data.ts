@@ -89,8 +89,13 @@ export default defineService({
   }),
   example: { deviceId: 'iot-device-001', format: 'csv' },
   aliases: {
-    ...{ device: 'deviceId', id: 'deviceId', sensor: 'sensorType' },
-    ...{ from: 'startDate', dateStart: 'startDate', to: 'endDate', dateEnd: 'endDate' },
+    device: 'deviceId',
+    id: 'deviceId',
+    sensor: 'sensorType',
+    from: 'startDate',
+    dateStart: 'startDate',
+    to: 'endDate',
+    dateEnd: 'endDate',
   },
   requires: ['devices'],
   async run(input, { devices, call, nowMs }) {

@@ -34,8 +34,13 @@ interface Sources {
 
 /** Of a house some 111 m away, in the newest quarter of the index. */
 const SALE: Sale = {
-  ...{ id: 's-1', soldOn: '2026-02-10', priceUsd: 300_000, lat: 39.801, lon: -89.65 },
-  ...{ type: 'house', squareFeet: 2_000 },
+  id: 's-1',
+  soldOn: '2026-02-10',
+  priceUsd: 300_000,
+  lat: 39.801,
+  lon: -89.65,
+  type: 'house',
+  squareFeet: 2_000,
 };
 const sold = (...changes: Partial<Sale>[]): FoundSales => ({
   sales: changes.map((change, nth) => ({ ...SALE, id: `s-${nth}`, ...change })),

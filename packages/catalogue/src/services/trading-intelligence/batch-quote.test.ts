@@ -80,9 +80,17 @@ before(async () => {
       functionName: 'mint',
       args: [
         {
-          ...{ token0: WETH, token1: OTHER, fee: 3_000, tickLower: -887_220, tickUpper: 887_220 },
-          ...{ amount0Desired: parseEther('1000'), amount1Desired: parseEther('1000') },
-          ...{ amount0Min: 0n, amount1Min: 0n, recipient: trader, deadline: maxUint256 },
+          token0: WETH,
+          token1: OTHER,
+          fee: 3_000,
+          tickLower: -887_220,
+          tickUpper: 887_220,
+          amount0Desired: parseEther('1000'),
+          amount1Desired: parseEther('1000'),
+          amount0Min: 0n,
+          amount1Min: 0n,
+          recipient: trader,
+          deadline: maxUint256,
         },
       ],
     }),
@@ -129,8 +137,14 @@ describe('batch quote', () => {
     assert(low > high);
     assert.equal(BigInt(quote?.amountOut ?? 0), low);
     const swap = {
-      ...{ tokenIn: WETH, tokenOut: usdc, fee: 500, recipient: trader, deadline: maxUint256, amountIn },
-      ...{ amountOutMinimum: 0n, sqrtPriceLimitX96: 0n },
+      tokenIn: WETH,
+      tokenOut: usdc,
+      fee: 500,
+      recipient: trader,
+      deadline: maxUint256,
+      amountIn,
+      amountOutMinimum: 0n,
+      sqrtPriceLimitX96: 0n,
     };
     const { result } = await chain.client.simulateContract({
       account: trader,

@@ -42,7 +42,10 @@ export function lostKeyRoutes(
     const { state, deliveredAtMs, deliveredTo } = standing;
     return {
       success: true,
-      ...{ sessionId: session.sessionId, state, deliveredAt: iso(deliveredAtMs), deliveredTo },
+      sessionId: session.sessionId,
+      state,
+      deliveredAt: iso(deliveredAtMs),
+      deliveredTo,
       ...(given?.status === 'ready' ? { apiKey: given.apiKey, keyPrefix: given.keyPrefix } : {}),
     };
   });

@@ -31,8 +31,14 @@ test('a sweep that is told to stop ends after the account at hand, and the next 
     await sql.begin(async (transaction) => {
       const accountId = await ledger.openAccount(transaction);
       await ledger.transferWithin(transaction, {
-        ...{ id: transferIdFor(note), accountId, phase: 'posted', side: 'credit', house: 'operator_grants' },
-        ...{ amountMicros: 1_000_000n, code: 'operator_grant', note },
+        id: transferIdFor(note),
+        accountId,
+        phase: 'posted',
+        side: 'credit',
+        house: 'operator_grants',
+        amountMicros: 1_000_000n,
+        code: 'operator_grant',
+        note,
       });
       await keys.issue(transaction, { accountId, kind: 'grant', label: note, expiresAtMs: null });
       await debts.hold(transaction, accountId);

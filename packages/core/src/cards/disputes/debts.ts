@@ -95,7 +95,9 @@ export function createDebts(
     if (amountMicros <= 0n) return false;
     await move(transaction, {
       id: await change(transaction, accountId, -amountMicros),
-      ...{ accountId, amountMicros, phase: 'posted', side: 'debit', house: 'receivables', code: 'debt_paid' },
+      ...DEBT_PAID,
+      accountId,
+      amountMicros,
       note,
     });
     return true;
@@ -117,15 +119,11 @@ export function createDebts(
     async owe(transaction, accountId, amountMicros, note) {
       await move(transaction, {
         id: await change(transaction, accountId, amountMicros),
-        accountId: HOUSE_ACCOUNTS.receivables,
-        ...{
-          amountMicros,
-          phase: 'posted',
-          side: 'debit',
-          house: 'card_clearing',
-          code: 'card_reversal',
-          note,
-        },
+        ...BETWEEN_HOUSES,
+        amountMicros,
+        side: 'debit',
+        code: 'card_reversal',
+        note,
       });
     },
 
@@ -135,9 +133,11 @@ export function createDebts(
       if (amountMicros === 0n) return 0n;
       await move(transaction, {
         id: await change(transaction, accountId, -amountMicros),
-        accountId: HOUSE_ACCOUNTS.receivables,
-        ...{ amountMicros, phase: 'posted', side: 'credit', house: 'card_clearing' },
-        ...{ code: 'card_reversal_undone', note },
+        ...BETWEEN_HOUSES,
+        amountMicros,
+        side: 'credit',
+        code: 'card_reversal_undone',
+        note,
       });
       return amountMicros;
     },
@@ -172,6 +172,15 @@ export function createDebts(
     },
   };
 }
+
+/** The part that every payment of a debt by its account has in common. */
+const DEBT_PAID = { phase: 'posted', side: 'debit', house: 'receivables', code: 'debt_paid' } as const;
+/** The part that a debt has in common with its end: it moves between receivables and the card provider. */
+const BETWEEN_HOUSES = {
+  accountId: HOUSE_ACCOUNTS.receivables,
+  phase: 'posted',
+  house: 'card_clearing',
+} as const;
 
 async function standingOf(sql: Database, accountId: bigint): Promise<Standing> {
   const [row] = await sql<{ owed: bigint; frozen: bigint; causes: string | null }[]>`

@@ -117,8 +117,11 @@ export class CardReversalWalks implements ReversalWalks {
       where order_id = ${orderId}`;
     if (toKeys <= 0n) return 0n;
     await this.#move(transaction, orderId, {
-      ...{ accountId: HOUSE_ACCOUNTS.receivables, side: 'credit', house: 'card_clearing' },
-      ...{ code: 'card_reversal_undone', amountMicros: toKeys },
+      accountId: HOUSE_ACCOUNTS.receivables,
+      side: 'credit',
+      house: 'card_clearing',
+      code: 'card_reversal_undone',
+      amountMicros: toKeys,
     });
     await transaction`
       insert into reversal_walks (order_id, account_id, give_micros, next_at)
@@ -140,8 +143,11 @@ export class CardReversalWalks implements ReversalWalks {
       update reversal_walks set give_micros = give_micros - ${String(kept)}::bigint, steps = steps + 1
       where order_id = ${orderId}`;
     await this.#move(transaction, orderId, {
-      ...{ accountId: HOUSE_ACCOUNTS.receivables, side: 'debit', house: 'card_clearing' },
-      ...{ code: 'card_reversal', amountMicros: kept },
+      accountId: HOUSE_ACCOUNTS.receivables,
+      side: 'debit',
+      house: 'card_clearing',
+      code: 'card_reversal',
+      amountMicros: kept,
     });
     return kept;
   }
@@ -208,7 +214,9 @@ export class CardReversalWalks implements ReversalWalks {
     for (const accountId of accounts) {
       if (left === 0n) break;
       left -= await this.#takeFrom(transaction, orderId, {
-        ...{ accountId, availableMicros: available.get(accountId) ?? 0n, mostMicros: left },
+        accountId,
+        availableMicros: available.get(accountId) ?? 0n,
+        mostMicros: left,
       });
     }
     const takenMicros = most - left;
@@ -254,7 +262,10 @@ export class CardReversalWalks implements ReversalWalks {
     const takenMicros = await takeParts(transaction, { orderId, ...from, now: this.#at() });
     if (takenMicros > 0n)
       await this.#move(transaction, orderId, {
-        ...{ accountId, side: 'debit', house: 'receivables', code: 'key_reversal' },
+        accountId,
+        side: 'debit',
+        house: 'receivables',
+        code: 'key_reversal',
         amountMicros: takenMicros,
       });
     // What a running call holds comes back to a key that can spend nothing meanwhile.
@@ -273,7 +284,11 @@ export class CardReversalWalks implements ReversalWalks {
     const give = async (accountId: bigint, amountMicros: bigint) => {
       left -= amountMicros;
       await this.#move(transaction, orderId, {
-        ...{ accountId, side: 'credit', house: 'receivables', code: 'key_reversal_undone', amountMicros },
+        accountId,
+        side: 'credit',
+        house: 'receivables',
+        code: 'key_reversal_undone',
+        amountMicros,
       });
       await keys.thaw(transaction, accountId, 'reversal');
       await debts.collect(transaction, accountId, `order ${orderId}`);
@@ -327,7 +342,10 @@ export class CardReversalWalks implements ReversalWalks {
     transfer: Omit<Parameters<Ledger['transferWithin']>[1], 'id' | 'phase' | 'note'>,
   ): Promise<void> {
     const { status } = await this.#parts.ledger.transferWithin(transaction, {
-      ...{ ...transfer, id: newTransferId(this.#parts.nowMs()), phase: 'posted', note: `order ${orderId}` },
+      ...transfer,
+      id: newTransferId(this.#parts.nowMs()),
+      phase: 'posted',
+      note: `order ${orderId}`,
     });
     if (status !== 'done') throw new Error(`a transfer of the reversed order ${orderId} was ${status}`);
   }

@@ -92,8 +92,12 @@ test('what is left of the events that were read is read again by the next proces
     insert into card_event_cursor (one, read_until) values (true, ${before.toISOString()})
     on conflict (one) do update set read_until = excluded.read_until`;
   const eventOf = (id: string): EventRef => ({
-    ...{ id, type: 'charge.refunded', createdAtMs: NOW_MS },
-    ...{ orderId: null, sessionId: null, paymentIntentId: null },
+    id,
+    type: 'charge.refunded',
+    createdAtMs: NOW_MS,
+    orderId: null,
+    sessionId: null,
+    paymentIntentId: null,
   });
   const stopping = new AbortController();
   const provider: Pick<CardProvider, 'events'> = {

@@ -124,7 +124,11 @@ export class ProviderLook {
     if (attempt === 'changed' || this.#nowMs() > beganAtMs + ASKS_WITHIN_MS) return { is: 'open' };
     const { payerId } = attempt;
     const outcome = await this.#provider.charge({
-      ...{ orderId: id, amountMicros, customerId: payerId, paymentMethodId, email },
+      orderId: id,
+      amountMicros,
+      customerId: payerId,
+      paymentMethodId,
+      email,
       title: titleOf(order),
     });
     if (outcome.status === 'known') return found(order, outcome.payment, null);

@@ -89,10 +89,15 @@ export class OrderBooks {
   async #credit(transaction: Transaction, order: CardOrder, accountId: bigint): Promise<void> {
     const credit = { accountId, side: 'credit' } as const;
     await this.#move(transaction, order, 'payment', {
-      ...{ ...credit, house: 'card_clearing', code: 'card_payment', amountMicros: order.amountMicros },
+      ...credit,
+      house: 'card_clearing',
+      code: 'card_payment',
+      amountMicros: order.amountMicros,
     });
     await this.#move(transaction, order, 'bonus', {
-      ...{ ...credit, house: 'promotions', code: 'card_bonus' },
+      ...credit,
+      house: 'promotions',
+      code: 'card_bonus',
       amountMicros: order.creditMicros - order.amountMicros,
     });
   }
@@ -106,7 +111,12 @@ export class OrderBooks {
     if (order.recharge === null || customerId === null || paymentMethodId === null) return;
     const cardLabel = card?.label ?? 'card';
     await this.#parts.recharges.enable(transaction, {
-      ...{ accountId, ...order.recharge, customerId, paymentMethodId, cardLabel, email: order.email },
+      accountId,
+      ...order.recharge,
+      customerId,
+      paymentMethodId,
+      cardLabel,
+      email: order.email,
       cardFingerprint: card?.fingerprint ?? null,
     });
   }
@@ -149,10 +159,14 @@ export class OrderBooks {
     const bonusTakenMicros = least(bonusDueMicros > 0n ? bonusDueMicros : 0n, availableMicros - takenMicros);
     const debit = { accountId, side: 'debit', code: 'card_reversal' } as const;
     await this.#move(transaction, order, `reversal:${order.version}`, {
-      ...{ ...debit, house: 'card_clearing', amountMicros: takenMicros },
+      ...debit,
+      house: 'card_clearing',
+      amountMicros: takenMicros,
     });
     await this.#move(transaction, order, `bonus-taken:${order.version}`, {
-      ...{ ...debit, house: 'promotions', amountMicros: bonusTakenMicros },
+      ...debit,
+      house: 'promotions',
+      amountMicros: bonusTakenMicros,
     });
     change.bonusTakenMicros = order.bonusTakenMicros + bonusTakenMicros;
     const missingMicros = dueMicros - takenMicros;
@@ -178,12 +192,16 @@ export class OrderBooks {
     const waivedMicros = await debts.waive(transaction, accountId, dueMicros, noteOf(order));
     const credit = { accountId, side: 'credit', code: 'card_reversal_undone' } as const;
     await this.#move(transaction, order, `restored:${order.version}`, {
-      ...{ ...credit, house: 'card_clearing', amountMicros: dueMicros - waivedMicros },
+      ...credit,
+      house: 'card_clearing',
+      amountMicros: dueMicros - waivedMicros,
     });
     const bonusMicros = bonusToTake(order, payment);
     if (order.bonusTakenMicros > bonusMicros) {
       await this.#move(transaction, order, `bonus-restored:${order.version}`, {
-        ...{ ...credit, house: 'promotions', amountMicros: order.bonusTakenMicros - bonusMicros },
+        ...credit,
+        house: 'promotions',
+        amountMicros: order.bonusTakenMicros - bonusMicros,
       });
       change.bonusTakenMicros = bonusMicros;
     }

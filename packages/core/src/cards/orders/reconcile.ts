@@ -150,7 +150,11 @@ class Reconciler implements OrderReconciler {
 /** What is written about an order once it is paid. */
 function paidBy({ paymentIntentId, customerId, paymentMethodId, card }: PaymentFacts): OrderChange {
   return {
-    ...{ state: 'paid', failure: null, declineCode: null, nextAtMs: null, paymentIntentId },
+    state: 'paid',
+    failure: null,
+    declineCode: null,
+    nextAtMs: null,
+    paymentIntentId,
     ...(customerId === null ? {} : { customerId }),
     ...(paymentMethodId === null ? {} : { paymentMethodId }),
     ...(card?.fingerprint == null ? {} : { cardFingerprint: card.fingerprint }),

@@ -98,14 +98,12 @@ async function account(creditMicros: bigint): Promise<bigint> {
 async function credit(transaction: Transaction, accountId: bigint, amountMicros: bigint, cause?: string) {
   const { status } = await ledger.transferWithin(transaction, {
     id: cause === undefined ? newTransferId(Date.now()) : transferIdFor(cause),
-    ...{
-      accountId,
-      amountMicros,
-      phase: 'posted',
-      side: 'credit',
-      house: 'card_clearing',
-      code: 'card_payment',
-    },
+    accountId,
+    amountMicros,
+    phase: 'posted',
+    side: 'credit',
+    house: 'card_clearing',
+    code: 'card_payment',
   });
   assert.equal(status, 'done');
 }
@@ -113,15 +111,25 @@ async function credit(transaction: Transaction, accountId: bigint, amountMicros:
 const spend = (accountId: bigint, amountMicros: bigint, through: Ledger = ledger) =>
   through.transfer({
     id: newTransferId(Date.now()),
-    ...{ accountId, amountMicros, phase: 'posted', side: 'debit', house: 'revenue_credits', code: 'call' },
+    accountId,
+    amountMicros,
+    phase: 'posted',
+    side: 'debit',
+    house: 'revenue_credits',
+    code: 'call',
   });
 
 const enable = (accountId: bigint, special: Partial<NewKeptCard> = {}) =>
   within((transaction) =>
     recharges.enable(transaction, {
       accountId,
-      ...{ thresholdMicros: 5n * USD, topUpMicros: 10n * USD, customerId: 'cus_1', paymentMethodId: 'pm_1' },
-      ...{ cardLabel: 'visa 4242', cardFingerprint: null, email: 'owner@example.com' },
+      thresholdMicros: 5n * USD,
+      topUpMicros: 10n * USD,
+      customerId: 'cus_1',
+      paymentMethodId: 'pm_1',
+      cardLabel: 'visa 4242',
+      cardFingerprint: null,
+      email: 'owner@example.com',
       ...special,
     }),
   );
@@ -191,15 +199,13 @@ test('what is only reserved may come back: neither the hold nor its release is a
   const accountId = await kept(6n * USD);
   const reserve = async (id: string, phase: 'pending' | 'void' | 'post') =>
     ledger.transfer({
-      ...{
-        id,
-        accountId,
-        phase,
-        amountMicros: 2n * USD,
-        side: 'debit',
-        house: 'revenue_credits',
-        code: 'call',
-      },
+      id,
+      accountId,
+      phase,
+      amountMicros: 2n * USD,
+      side: 'debit',
+      house: 'revenue_credits',
+      code: 'call',
     });
   const [first, second] = [newTransferId(nowMs), newTransferId(nowMs)];
   await reserve(first, 'pending');
@@ -399,11 +405,9 @@ test('a payment ends a row of declines', async () => {
 test('a decline that does not pass switches it off at once; a lost card is not even kept', async () => {
   const asking = await kept(1n * USD);
   charge = decline({
-    ...{
-      code: 'authentication_required',
-      declineCode: 'authentication_required',
-      adviceCode: 'try_again_later',
-    },
+    code: 'authentication_required',
+    declineCode: 'authentication_required',
+    adviceCode: 'try_again_later',
   });
   await recharges.run();
   const asked = await view(asking);
@@ -454,14 +458,17 @@ test('the limits by hand: money in a day, declines of one card in a month', () =
   const kept = { topUpMicros: 5n * USD, agreed, paymentMethodId: 'pm_1' };
   const attempt = (hoursAgo: number, special: Partial<Attempt> = {}): Attempt => ({
     atMs: START_MS - hoursAgo * HOUR_MS,
-    ...{ amountMicros: 5n * USD, failed: false, paymentMethodId: 'pm_1' },
+    amountMicros: 5n * USD,
+    failed: false,
+    paymentMethodId: 'pm_1',
     ...special,
   });
   const limit = (...attempts: Attempt[]) => limitOf(attempts, kept, 10, START_MS);
   assert.equal(limit(), null);
   // 21 USD and 5 more are beyond five times 5 USD; 20 and 5 more are not.
   assert.deepEqual(limit(attempt(2, { amountMicros: 21n * USD })), {
-    ...{ untilMs: START_MS + 22 * HOUR_MS, waitingFor: 'daily_limit' },
+    untilMs: START_MS + 22 * HOUR_MS,
+    waitingFor: 'daily_limit',
   });
   assert.equal(limit(attempt(2, { amountMicros: 20n * USD })), null);
   assert.equal(limit(attempt(24, { amountMicros: 21n * USD })), null);
@@ -622,10 +629,12 @@ test('a debit does not wait for whoever holds what is kept', async () => {
 test('a wish is read with its defaults and its limits, field by field', async () => {
   const tier = { topUpMicros: 25n * USD };
   assert.deepEqual(readRechargeRequest({ enabled: true }, tier), {
-    ...{ thresholdMicros: 5n * USD, topUpMicros: 25n * USD },
+    thresholdMicros: 5n * USD,
+    topUpMicros: 25n * USD,
   });
   assert.deepEqual(readRechargeRequest({ enabled: true, thresholdUsd: '12.345678', topUpUsd: 19.99 }, tier), {
-    ...{ thresholdMicros: 12_345_678n, topUpMicros: 19_990_000n },
+    thresholdMicros: 12_345_678n,
+    topUpMicros: 19_990_000n,
   });
   assert.equal(readRechargeRequest({ enabled: false, topUpUsd: 7 }, tier), null);
   assert.equal(readRechargeRequest(undefined, tier), null);

@@ -90,7 +90,8 @@ class KeptCardRecharges implements AutoRecharges {
     this.#parts = parts;
     this.#mails = rechargeMails(parts.baseUrl);
     this.#due = new DueRecharges({
-      ...{ ...parts, sql },
+      ...parts,
+      sql,
       stop: (transaction, accountId, reason) => this.stop(transaction, accountId, reason),
     });
   }
@@ -119,7 +120,10 @@ class KeptCardRecharges implements AutoRecharges {
       orderId: kept?.orderId ?? null,
       formerAddresses: kept?.orderId == null ? [] : withPresent(kept, this.#parts.nowMs()),
       lastChargedAtMs: kept?.lastChargedAtMs ?? null,
-      ...{ softFailures: 0, nextAtMs: null, waitingFor: null, offReason: null },
+      softFailures: 0,
+      nextAtMs: null,
+      waitingFor: null,
+      offReason: null,
     });
     await this.#mail(transaction, card.email, `${accountId}:on:${this.#now()}`, this.#mails.enabled(card));
   }
@@ -184,7 +188,9 @@ class KeptCardRecharges implements AutoRecharges {
     const paymentMethodId = readDecline(failure) === 'forget' ? null : kept.paymentMethodId;
     await this.#write(transaction, held, { ...kept, paymentMethodId, offReason: reason });
     const text = this.#mails.off(kept, {
-      ...{ amountMicros: order.amountMicros, balanceMicros: held.balanceMicros, reason },
+      amountMicros: order.amountMicros,
+      balanceMicros: held.balanceMicros,
+      reason,
       cardIsKept: paymentMethodId !== null,
     });
     await this.#mail(transaction, kept.email, `${order.id}:off`, text);

@@ -173,8 +173,16 @@ export class DueRecharges {
       paymentMethodId: kept.paymentMethodId,
       expiresAtMs: nowMs() + ORDER_LIVES_MS,
       nextAtMs: nowMs() + SWEEPER_LOOKS_AFTER_MS,
-      ...{ key: null, tokenDigest: null, requestDigest: null, keyName: null, email: null, recharge: null },
-      ...{ cardFingerprint: null, addressDigest: null, siteDigest: null, keySecretId: null },
+      key: null,
+      tokenDigest: null,
+      requestDigest: null,
+      keyName: null,
+      email: null,
+      recharge: null,
+      cardFingerprint: null,
+      addressDigest: null,
+      siteDigest: null,
+      keySecretId: null,
     });
     if (!inserted) throw new Error(`account ${accountId} is due while an order of its is under way`);
     await transaction`

@@ -113,10 +113,8 @@ export function createCheckout(parts: CheckoutParts): Checkout {
     return { status: 'ready', apiKey: made.apiKey, keyPrefix: made.prefix, creditMicros, amountMicros };
   }
 
-  const page = createReturnPage({
-    ...{ orders, upToDate, handOver: handedOver },
-    deliver: (order, token) => handOver(order, token, 'page'),
-  });
+  const deliver = (order: CardOrder, token: string) => handOver(order, token, 'page');
+  const page = createReturnPage({ orders, upToDate, handOver: handedOver, deliver });
 
   return {
     page,
@@ -127,11 +125,14 @@ export function createCheckout(parts: CheckoutParts): Checkout {
       const { proof, seal } = sealForPage(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
       await orders.insert(sql, {
-        ...{ id, kind: 'checkout', ...request, expiresAtMs },
+        id,
+        ...request,
+        expiresAtMs,
         key: request.accountId === null ? { lookup, digest, prefix } : null,
         keySecretId: request.accountId === null ? secrets.current.id : null,
         pageSeal: request.accountId === null ? seal : null,
-        ...{ ...OF_NO_CARD, tokenDigest: digestOf(retrievalToken) },
+        ...CHECKOUT,
+        tokenDigest: digestOf(retrievalToken),
         nextAtMs: nowMs() + SWEEP_AFTER_MS,
       });
       const session = await provider.openSession({
@@ -170,17 +171,21 @@ export function createCheckout(parts: CheckoutParts): Checkout {
     async summary(sessionId) {
       const known = await orders.findBySession(sessionId);
       if (known === null) return null;
-      const order = await upToDate(known);
-      return summaryOf(order);
+      return summaryOf(await upToDate(known));
     },
   };
 }
 
-/** What is known of a purchase and not of a checkout: who comes with which card. */
-const OF_NO_CARD = {
-  ...{ requestDigest: null, addressDigest: null, siteDigest: null },
-  ...{ customerId: null, paymentMethodId: null, cardFingerprint: null },
-};
+/** The part that all checkouts have in common: nobody knows who comes with which card, as with a purchase. */
+const CHECKOUT = {
+  kind: 'checkout',
+  requestDigest: null,
+  addressDigest: null,
+  siteDigest: null,
+  customerId: null,
+  paymentMethodId: null,
+  cardFingerprint: null,
+} as const;
 
 function summaryOf(order: CardOrder): CheckoutSummary {
   return {

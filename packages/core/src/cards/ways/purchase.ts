@@ -97,13 +97,20 @@ export function createPurchases(parts: {
       await sql.begin(async (transaction) => {
         await limits.takeTurn(transaction, counted);
         const isNew = await orders.insert(transaction, {
-          ...{ id, kind: 'purchase', amountMicros, creditMicros: amountMicros, accountId, email, keyName },
-          ...{ ...digests, paymentMethodId, cardFingerprint: cardName },
+          id,
+          ...PURCHASE,
+          amountMicros,
+          creditMicros: amountMicros,
+          accountId,
+          email,
+          keyName,
+          ...digests,
+          paymentMethodId,
+          cardFingerprint: cardName,
           addressDigest: origin.network.current,
           siteDigest: origin.site?.current ?? null,
           key: made === null ? null : { lookup: made.lookup, digest: made.digest, prefix: made.prefix },
           keySecretId: made === null ? null : secrets.current.id,
-          ...{ recharge: null, customerId: null },
           expiresAtMs: nowMs() + CHARGED_WITHIN_MS,
           nextAtMs: nowMs() + SWEEP_AFTER_MS,
         });
@@ -141,14 +148,6 @@ export function createPurchases(parts: {
     return null;
   }
 
-  /** How much of what it bought went to what the account owed. */
-  async function debtPaidFrom({ id, accountId }: CardOrder): Promise<bigint> {
-    const [row] = await sql<{ paid: bigint }[]>`
-      select coalesce(sum(amount_micros), 0)::bigint as paid from ledger_transfers
-      where account_id = ${String(accountId)} and code = 'debt_paid' and note = ${`order ${id}`}`;
-    return row?.paid ?? 0n;
-  }
-
   /** What became of a purchase, from wherever it stands. */
   async function outcomeOf(known: CardOrder, idempotencyKey: string): Promise<PurchaseOutcome> {
     let order = known;
@@ -159,7 +158,7 @@ export function createPurchases(parts: {
       order = settled.order;
     }
     if (order.state !== 'paid') return { status: 'failed', order };
-    const debtPaidMicros = await debtPaidFrom(order);
+    const debtPaidMicros = await debtPaidFrom(sql, order);
     if (order.key === null) {
       const repeated = nowMs() - (order.paidAtMs ?? 0) > DELIVERY_WINDOW_MS;
       return { status: 'paid', order, apiKey: null, repeated, debtPaidMicros };
@@ -197,6 +196,17 @@ export function createPurchases(parts: {
       return outcomeOf(order, idempotencyKey);
     },
   };
+}
+
+/** The part that all purchases have in common. */
+const PURCHASE = { kind: 'purchase', recharge: null, customerId: null } as const;
+
+/** How much of what it bought went to what the account owed. */
+async function debtPaidFrom(sql: Database, { id, accountId }: CardOrder): Promise<bigint> {
+  const [row] = await sql<{ paid: bigint }[]>`
+    select coalesce(sum(amount_micros), 0)::bigint as paid from ledger_transfers
+    where account_id = ${String(accountId)} and code = 'debt_paid' and note = ${`order ${id}`}`;
+  return row?.paid ?? 0n;
 }
 
 /** Ends a transaction that a limit is in the way of. */

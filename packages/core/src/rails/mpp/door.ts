@@ -35,7 +35,8 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
           const problem =
             refused === undefined ? null : paymentProblemOf({ ...refused.details, code: refused.code });
           const body = {
-            ...{ ...standard.body, streaming: quote.streaming },
+            ...standard.body,
+            streaming: quote.streaming,
             ...(refused === undefined || problem === null
               ? {}
               : {

@@ -43,7 +43,9 @@ export function openMpp(
   const mpp = openMppRail({ ...settings, ...secrets.reveal() }, new URL(baseUrl).hostname, {
     sql: pools.sql,
     evm: x402.authorizations(CHAIN_ID),
-    ...{ gas, sandbox, nowMs },
+    gas,
+    sandbox,
+    nowMs,
     report: settlement,
   });
   const sold = services.filter((service) => service.mpp);
@@ -54,7 +56,8 @@ export function openMpp(
     railStandings: watch.standings,
     jobs: [{ name: 'look-at-tempo', intervalMs: LOOKED_AT_EVERY_MS, run: watch.look }],
     requestHeaders: ['Accept-Payment'],
-    ...{ mpp, sold },
+    mpp,
+    sold,
     elsewhere: mpp === null ? [] : [mppAtTheWrongDoor({ baseUrl, soldByMpp })],
     rails: mpp === null ? [] : [mpp.rail],
     offer: () => (sold.length > 0 ? offerOf(mpp) : null),

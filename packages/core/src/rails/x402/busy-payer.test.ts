@@ -167,7 +167,9 @@ function nodeWith(
       const from = transactions.findIndex(({ signature }) => signature === before) + 1;
       const blockTime = Math.floor(Date.now() / 1_000);
       return transactions.slice(from, from + limit).map(({ signature, memo: text }) => ({
-        ...{ signature, blockTime, memo: text === null ? null : `[${text.length}] ${text}` },
+        signature,
+        blockTime,
+        memo: text === null ? null : `[${text.length}] ${text}`,
       }));
     },
     async call(method: string, params: readonly unknown[]) {

@@ -40,7 +40,11 @@ export function openX402(
     { ...settings, ...secrets.reveal(), rpcUrls: nodesOf(needs.upstreams) },
     {
       sql: pools.sql,
-      ...{ baseUrl, secrets: needs.secrets, gas: needs.gas, sandbox, nowMs },
+      baseUrl,
+      secrets: needs.secrets,
+      gas: needs.gas,
+      sandbox,
+      nowMs,
       report: needs.settlement,
     },
   );

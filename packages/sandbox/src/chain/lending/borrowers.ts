@@ -77,15 +77,15 @@ function lendersOf(node: Node): Lender[] {
       address: AAVE_POOL,
       async lent() {
         const debt = await node.readContract({
-          ...{ address: AAVE_POOL, abi: AAVE },
-          ...{ functionName: 'getReserveVariableDebtToken', args: [USDC] },
+          address: AAVE_POOL,
+          abi: AAVE,
+          functionName: 'getReserveVariableDebtToken',
+          args: [USDC],
         });
         return { supplied: await supplyOf(AAVE_USDC), borrowed: await supplyOf(debt) };
       },
       borrow: (amount) =>
-        encodeFunctionData({
-          ...{ abi: AAVE, functionName: 'borrow', args: [USDC, amount, 2n, 0, borrower] },
-        }),
+        encodeFunctionData({ abi: AAVE, functionName: 'borrow', args: [USDC, amount, 2n, 0, borrower] }),
       repay: (amount) =>
         encodeFunctionData({ abi: AAVE, functionName: 'repay', args: [USDC, amount, 2n, borrower] }),
       use: (atMs) => 0.8 + 0.06 * wave(atMs, 8.7),
@@ -108,19 +108,21 @@ function lendersOf(node: Node): Lender[] {
       address: MORPHO,
       async lent() {
         const [supplied, , borrowed] = await node.readContract({
-          ...{ address: MORPHO, abi: BLUE },
-          ...{ functionName: 'market', args: [id] },
+          address: MORPHO,
+          abi: BLUE,
+          functionName: 'market',
+          args: [id],
         });
         return { supplied, borrowed };
       },
       borrow: (amount) =>
         encodeFunctionData({
-          ...{ abi: BLUE, functionName: 'borrow', args: [market, amount, 0n, borrower, borrower] },
+          abi: BLUE,
+          functionName: 'borrow',
+          args: [market, amount, 0n, borrower, borrower],
         }),
       repay: (amount) =>
-        encodeFunctionData({
-          ...{ abi: BLUE, functionName: 'repay', args: [market, amount, 0n, borrower, '0x'] },
-        }),
+        encodeFunctionData({ abi: BLUE, functionName: 'repay', args: [market, amount, 0n, borrower, '0x'] }),
       // In the measure of Morpho's curve, as far above the target as below it: the rate returns to where it was.
       use(atMs) {
         const away = 0.06 * wave(atMs, 5.3);

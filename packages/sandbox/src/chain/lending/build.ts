@@ -96,7 +96,8 @@ const COMET_CURVES = {
   ],
 } as const;
 const VAULT = {
-  ...{ name: 'Farebox USDC', symbol: 'fbUSDC' },
+  name: 'Farebox USDC',
+  symbol: 'fbUSDC',
   fees: { entryBps: 50, performanceBps: 1_500 },
   limits: { maxShareBps: 10_000, maxOfLiquidityBps: 5_000, cooldownSeconds: 21_600 },
 };
@@ -227,8 +228,13 @@ async function buildAave({ deploy, place, send, approve, named }: Builder, node:
   const configure = (functionName: string, args: readonly unknown[]) =>
     send(AAVE_CONFIGURATOR, 'PoolConfiguratorInstance', functionName, args);
   const reserve = (underlyingAsset: Address, symbol: string) => ({
-    ...{ aTokenImpl, variableDebtTokenImpl, underlyingAsset, params: '0x', interestRateData },
-    ...{ aTokenName: `Aave Base ${symbol}`, aTokenSymbol: `aBas${symbol}` },
+    aTokenImpl,
+    variableDebtTokenImpl,
+    underlyingAsset,
+    params: '0x',
+    interestRateData,
+    aTokenName: `Aave Base ${symbol}`,
+    aTokenSymbol: `aBas${symbol}`,
     variableDebtTokenName: `Aave Base Variable Debt ${symbol}`,
     variableDebtTokenSymbol: `variableDebtBas${symbol}`,
   });
@@ -254,7 +260,10 @@ async function buildAave({ deploy, place, send, approve, named }: Builder, node:
 
 async function buildComet({ place, send, approve }: Builder): Promise<void> {
   const curve = ([kink, baseYearly, slopeLowYearly, slopeHighYearly]: readonly bigint[]) => ({
-    ...{ kink, baseYearly, slopeLowYearly, slopeHighYearly },
+    kink,
+    baseYearly,
+    slopeLowYearly,
+    slopeHighYearly,
   });
   // The double's `market`, which may borrow without collateral, is the borrower's account.
   const args = [USDC, borrower, curve(COMET_CURVES.supply), curve(COMET_CURVES.borrow)];
@@ -272,9 +281,7 @@ async function buildMorpho(
   await place('Morpho', MORPHO, [lender]);
   await place('AdaptiveCurveIrm', MORPHO_RATES, [MORPHO]);
   const oracle = await deploy('SandboxPriceFeed', [ETH_USD * 10n ** 24n], { as: 'MorphoOracle' });
-  const market = {
-    ...{ loanToken: USDC, collateralToken: WETH, oracle, irm: MORPHO_RATES, lltv: MORPHO_LLTV },
-  };
+  const market = { loanToken: USDC, collateralToken: WETH, oracle, irm: MORPHO_RATES, lltv: MORPHO_LLTV };
   await send(MORPHO, 'Morpho', 'enableIrm', [MORPHO_RATES]);
   await send(MORPHO, 'Morpho', 'enableLltv', [MORPHO_LLTV]);
   await send(MORPHO, 'Morpho', 'createMarket', [market]);
@@ -314,7 +321,12 @@ async function buildVault({
   approve,
 }: Builder): Promise<{ vault: Address; permitDeposit: Address }> {
   const setup = {
-    ...{ usdc: USDC, aavePool: AAVE_POOL, comet: COMET, metaMorpho: META_MORPHO, active: AAVE, ...VAULT },
+    usdc: USDC,
+    aavePool: AAVE_POOL,
+    comet: COMET,
+    metaMorpho: META_MORPHO,
+    active: AAVE,
+    ...VAULT,
     // The chain on which the snapshot is placed appoints its own keeper and fee recipient.
     roles: { owner: lender, keeper: lender, guardian: lender, feeRecipient: lender },
   };
@@ -352,8 +364,10 @@ async function tokenPart(
   const balances: Record<Address, string> = {};
   for (const holder of holders) {
     const held = await node.readContract({
-      ...{ address: token, abi: ERC20 },
-      ...{ functionName: 'balanceOf', args: [holder] },
+      address: token,
+      abi: ERC20,
+      functionName: 'balanceOf',
+      args: [holder],
     });
     if (held > 0n) balances[holder] = String(held);
   }
@@ -470,7 +484,11 @@ export async function buildLending(): Promise<{ snapshot: Snapshot; manifest: Ma
             { address, codeHash: keccak256(accounts[address]?.code ?? '0x') },
           ]),
         ),
-        ...{ vault, permitDeposit, accounts: { owner: lender, borrower }, storedTimes, morphoMarket },
+        vault,
+        permitDeposit,
+        accounts: { owner: lender, borrower },
+        storedTimes,
+        morphoMarket,
       },
     };
   } finally {

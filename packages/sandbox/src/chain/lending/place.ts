@@ -93,7 +93,9 @@ async function seedVault(node: Node, vault: Address): Promise<void> {
 async function bringCodeUpToDate(node: Node, sameStorage: readonly Hex[]): Promise<void> {
   const contracts = await Promise.all(
     Object.entries(readManifest().contracts).map(async ([name, { address, codeHash }]) => ({
-      ...{ name, address, codeHash },
+      name,
+      address,
+      codeHash,
       found: keccak256((await node.getCode({ address })) ?? '0x'),
     })),
   );
@@ -155,8 +157,10 @@ async function fill(
 ): Promise<void> {
   for (const [account, amount] of Object.entries(balances) as [Address, string][]) {
     const held = await node.readContract({
-      ...{ address: token, abi: ERC20 },
-      ...{ functionName: 'balanceOf', args: [account] },
+      address: token,
+      abi: ERC20,
+      functionName: 'balanceOf',
+      args: [account],
     });
     if (held < BigInt(amount)) await give(account, BigInt(amount) - held);
   }

@@ -72,7 +72,10 @@ export async function lendingWorld(state: Omit<ReserveState, 'slot'>): Promise<L
     return landed;
   };
   return {
-    ...{ bank, borrower, give, run },
+    bank,
+    borrower,
+    give,
+    run,
     reserve: () => decodeReserve(account(USDC_RESERVE)),
     market: () => decodeMarket(account(LENDING_MARKET)),
     async wallet(usdcUnits) {
@@ -82,7 +85,9 @@ export async function lendingWorld(state: Omit<ReserveState, 'slot'>): Promise<L
       await run(
         signer,
         createTokenAccount(signer.address, {
-          ...{ owner: signer.address, mint: COLLATERAL_MINT, account: own.collateral },
+          owner: signer.address,
+          mint: COLLATERAL_MINT,
+          account: own.collateral,
         }),
       );
       return { ...own, signer };

@@ -68,7 +68,10 @@ async function nodeFor(context: TestContext, stateDir: string | null = null) {
     return (await signedWire(instructions, terms)).wire;
   };
   return {
-    ...{ chain, ask, bytesOf, sign },
+    chain,
+    ask,
+    bytesOf,
+    sign,
     reserve: async (): Promise<Reserve> => decodeReserve(await bytesOf(USDC_RESERVE)),
     amountIn: async (account: Address) =>
       BigInt((await ask<{ value: { amount: string } }>('getTokenAccountBalance', account)).value.amount),

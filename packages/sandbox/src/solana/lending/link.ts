@@ -126,7 +126,7 @@ function writeProgram(code: Buffer, entry: number, calls: readonly { at: number;
   );
   const one = (name: string, type: number, flags: number, at: number, content: Buffer, ...more: number[]) => {
     const [link = 0, align = 1, entryBytes = 0] = more;
-    return { ...{ name, type, flags, at, content, link, align, entryBytes } };
+    return { name, type, flags, at, content, link, align, entryBytes };
   };
   return writeFile(CODE_AT + entry, [
     one('.text', 1, 6, CODE_AT, code, 0, 8),

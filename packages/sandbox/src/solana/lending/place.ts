@@ -84,7 +84,9 @@ export async function placeLending(bank: Bank, seed: string): Promise<void> {
 export function placeReserve(bank: Bank, owner: Address, state: ReserveState): void {
   const write = (address: Address, programAddress: Address, data: Uint8Array) =>
     bank.setAccount({
-      ...{ address, programAddress, data },
+      address,
+      programAddress,
+      data,
       lamports: lamports(bank.rentExemptLamports(data.length)),
       executable: false,
       space: BigInt(data.length),
@@ -110,8 +112,14 @@ export function placeReserve(bank: Bank, owner: Address, state: ReserveState): v
 
 function tokenBytes(mint: Address, amount: bigint): Uint8Array {
   const token = {
-    ...{ mint, owner: MARKET_AUTHORITY, amount, delegate: null, state: INITIALIZED },
-    ...{ isNative: null, delegatedAmount: 0n, closeAuthority: null },
+    mint,
+    owner: MARKET_AUTHORITY,
+    amount,
+    delegate: null,
+    state: INITIALIZED,
+    isNative: null,
+    delegatedAmount: 0n,
+    closeAuthority: null,
   };
   return new Uint8Array(getTokenEncoder().encode(token));
 }

@@ -94,7 +94,10 @@ test('reads a reserve field by field from where the program has it', () => {
   assert.deepEqual([reserve.depositLimitRaw, reserve.borrowLimitRaw], [11n, 12n]);
   assert.equal(reserve.tokenName, 'USDC');
   assert.deepEqual(reserve.withdrawalCap, {
-    ...{ capacityRaw: -1n, totalRaw: -2n, intervalStartS: 13n, intervalSeconds: 14n },
+    capacityRaw: -1n,
+    totalRaw: -2n,
+    intervalStartS: 13n,
+    intervalSeconds: 14n,
   });
   assert.deepEqual([reserve.rewardsPerSlot, reserve.queuedCollateralRaw], [15n, 16n]);
 });
@@ -110,7 +113,11 @@ test('reads a market', () => {
     [3_248, Buffer.from('Main Market').toString('hex')],
   ];
   assert.deepEqual(decodeMarket(account(4_664, fields)), {
-    ...{ bump: 248, owner: USDC_MINT, referralFeeBps: 2_000, isEmergency: true, name: 'Main Market' },
+    bump: 248,
+    owner: USDC_MINT,
+    referralFeeBps: 2_000,
+    isEmergency: true,
+    name: 'Main Market',
   });
   assert.throws(() => decodeMarket(account(8_624, FIELDS)), LayoutError);
 });

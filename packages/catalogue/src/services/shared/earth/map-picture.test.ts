@@ -47,10 +47,16 @@ test('a place has a ring on the edge of the box too, and none outside', () => {
 test('the box around a place lies on the map, at its poles and at its edges too', () => {
   // 111.195 km are a degree: by hand, a degree to each side, and at 60 degrees north two of longitude.
   assert.deepEqual(shown(boxAround({ lat: 0, lon: 20 }, 111.195)).box, {
-    ...{ west: 19, south: -1, east: 21, north: 1 },
+    west: 19,
+    south: -1,
+    east: 21,
+    north: 1,
   });
   assert.deepEqual(shown(boxAround({ lat: 60, lon: 179 }, 111.195)).box, {
-    ...{ west: 177, south: 59, east: -179, north: 61 },
+    west: 177,
+    south: 59,
+    east: -179,
+    north: 61,
   });
   for (const lat of [90, -90, 89.99, -75, 0]) {
     for (const lon of [-180, -179.99, 0, 179.99, 180]) {

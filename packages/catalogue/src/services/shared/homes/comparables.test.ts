@@ -13,8 +13,13 @@ const QUARTERS: StateIndex[] = [
 /** A thousandth of a degree of a meridian is 111.2 m. */
 const HOME = { lat: 40, lon: -80, type: 'house', squareFeet: 1_500 } as const;
 const SALE: Sale = {
-  ...{ id: 'a', soldOn: '2026-06-01', priceUsd: 400_000, lat: 40.001, lon: -80 },
-  ...{ type: 'house', squareFeet: 1_500 },
+  id: 'a',
+  soldOn: '2026-06-01',
+  priceUsd: 400_000,
+  lat: 40.001,
+  lon: -80,
+  type: 'house',
+  squareFeet: 1_500,
 };
 const GOOD: Sale[] = ['g1', 'g2', 'g3'].map((id) => ({ ...SALE, id }));
 const compare = (sales: Sale[], home: Parameters<typeof compareSales>[1] = HOME) =>

@@ -99,8 +99,12 @@ export function compareSales(
       candidates.push({
         sale,
         comparable: {
-          ...{ soldOn: sale.soldOn, priceUsd: sale.priceUsd, distanceMeters, propertyType: sale.type },
-          ...{ squareFeet: sale.squareFeet, indexFactor },
+          soldOn: sale.soldOn,
+          priceUsd: sale.priceUsd,
+          distanceMeters,
+          propertyType: sale.type,
+          squareFeet: sale.squareFeet,
+          indexFactor,
           valueUsd: sale.priceUsd * indexFactor * sizes,
         },
         unlike:
