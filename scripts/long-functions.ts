@@ -1,12 +1,12 @@
 /** The length of functions. scripts/long-functions.json notes those that are too long, so that they cannot grow. */
 import { globSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
-import { parseSync } from '@swc/core';
+import { parseSync, type Span } from '@swc/core';
 
 /** Functions with more lines than this have a row. */
 export const LONG_LINES = 70;
 
-/** The long functions at the top level of files, tests excluded: path and name, with their lines. */
+/** The long functions of the source, tests excluded: path and name, with the lines of the longest that is called so. */
 export function longFunctions(root: string): Record<string, number> {
   const long: [string, number][] = [];
   for (const path of globSync('{apps/shop/src,packages/*/src,bench,scripts}/**/*.ts', { cwd: root })) {
@@ -14,31 +14,60 @@ export function longFunctions(root: string): Record<string, number> {
     for (const { name, lines } of functionsOf(readFileSync(join(root, path), 'utf8')))
       if (lines > LONG_LINES) long.push([`${path.replaceAll(sep, '/')} ${name}`, lines]);
   }
-  return Object.fromEntries(long.sort(([a], [b]) => (a < b ? -1 : 1)));
+  // The last of a name is the one that stays.
+  return Object.fromEntries(long.sort(([a, least], [b, most]) => (a === b ? least - most : a < b ? -1 : 1)));
 }
 
-/** The functions at the top level of a file, with the number of lines of each. */
-function functionsOf(text: string): { name: string; lines: number }[] {
+/**
+ * The functions of a file wherever they stand, with the number of lines of each: also methods of classes and of literals, functions
+ * within functions, and what is handed to a call, such as the `run` of a service. Each is named by all that it stands in.
+ */
+export function functionsOf(text: string): { name: string; lines: number }[] {
   // The parser counts bytes from the end of the text before, so each file is parsed from its own start.
   const bytes = Buffer.from(text);
   const tree = parseSync(text, { syntax: 'typescript', target: 'es2022' });
   const start = tree.span.end - bytes.length - 1 > 0 ? tree.span.end - bytes.length : 1;
-  const linesOf = (span: { start: number; end: number }) =>
+  const linesOf = (span: Span) =>
     bytes
       .subarray(span.start - start, span.end - start)
       .toString()
       .split('\n').length;
-  return tree.body.flatMap((item) => {
-    const declared = item.type === 'ExportDeclaration' ? item.declaration : item;
-    if (declared.type === 'FunctionDeclaration')
-      return [{ name: declared.identifier.value, lines: linesOf(declared.span) }];
-    if (item.type === 'ExportDefaultDeclaration') return [{ name: 'default', lines: linesOf(item.span) }];
-    if (declared.type !== 'VariableDeclaration') return [];
-    return declared.declarations.flatMap(({ id, init }) =>
-      id.type === 'Identifier' &&
-      (init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression')
-        ? [{ name: id.value, lines: linesOf(init.span) }]
-        : [],
-    );
-  });
+  const found: { name: string; lines: number }[] = [];
+  const look = (node: unknown, within: readonly string[]): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const own = nameOf(node);
+    const names = own === null ? within : [...within, own];
+    if (isFunction(node))
+      found.push({ name: names.length === 0 ? 'default' : names.join('.'), lines: linesOf(node.span) });
+    for (const inner of Object.values(node)) look(inner, names);
+  };
+  look(tree.body, []);
+  return found;
+}
+
+const FUNCTIONS: ReadonlySet<unknown> = new Set([
+  'ArrowFunctionExpression',
+  'ClassMethod',
+  'Constructor',
+  'FunctionDeclaration',
+  'FunctionExpression',
+  'GetterProperty',
+  'MethodProperty',
+  'PrivateMethod',
+  'SetterProperty',
+  'StaticBlock',
+]);
+
+function isFunction(node: object): node is { span: Span } {
+  return 'type' in node && FUNCTIONS.has(node.type) && 'span' in node;
+}
+
+/** The name that a node gives to what is in it: of a declaration, or the key of a property; null: none. */
+function nameOf(node: object): string | null {
+  if ('type' in node && node.type === 'Constructor') return 'constructor';
+  const named =
+    'identifier' in node ? node.identifier : 'key' in node ? node.key : 'id' in node ? node.id : null;
+  // A private name has its identifier within.
+  const inner = typeof named === 'object' && named !== null && 'id' in named ? named.id : named;
+  return typeof inner === 'object' && inner !== null && 'value' in inner ? String(inner.value) : null;
 }

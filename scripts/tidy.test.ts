@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { describe, test } from 'node:test';
-import { LONG_LINES, longFunctions } from './long-functions.ts';
+import { functionsOf, LONG_LINES, longFunctions } from './long-functions.ts';
 import { serverFiles } from './packages.ts';
 import { unlookedValues } from './unlooked-values.ts';
 import { HOUSES } from './walls.ts';
@@ -359,6 +359,45 @@ test('a long function does not grow, and no other becomes long', () => {
   const grown = Object.entries(long).filter(([name, lines]) => lines > (known[name] ?? LONG_LINES));
   assert.deepEqual(grown, [], 'Take something out of it. A long function is several that have no name yet.');
   assert.deepEqual(known, long, 'One shrank: npm run format writes its new length down.');
+});
+
+test('the length of a function is seen wherever it stands', () => {
+  const seen = functionsOf(`
+    export default async function () {}
+    export function open() {
+      return { look() {
+        // one line more
+      } };
+    }
+    export class Tank {
+      constructor() { fill(); }
+      #look() {}
+      get full() { return 1; }
+      static { fill(); }
+      drain = () => 3;
+    }
+    export const service = define({
+      path: 'x',
+      run: async () => {
+        const inner = () => 1;
+        return inner();
+      },
+      within: { 'a-b': function () {} },
+    });
+    on('end', () => {});`);
+  const lines = seen.map(({ name, lines }) => `${name} ${lines}`).sort();
+  assert.deepEqual(lines, [
+    ...[
+      'Tank 1',
+      'Tank.constructor 1',
+      'Tank.drain 1',
+      'Tank.full 1',
+      'Tank.look 1',
+      'default 1',
+      'default 1',
+    ],
+    ...['open 5', 'open.look 3', 'service.run 4', 'service.run.inner 1', 'service.within.a-b 1'],
+  ]);
 });
 
 test('no value becomes text or a number without a look at what it is', () => {
