@@ -1,10 +1,11 @@
 /**
  * `npm run format`: formats every file and applies the linter's safe corrections, renders what the documents have from the code, and notes which
- * long functions shrank. Says what is left to do by hand.
+ * long functions shrank and which codes of errors are in a test by now. Says what is left to do by hand.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCodes, unnamedIn } from './error-codes.ts';
 import { longFunctions } from './long-functions.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -19,3 +20,8 @@ const long = Object.entries(longFunctions(ROOT)).flatMap(([name, lines]) => {
   return noted === undefined ? [] : [[name, Math.min(noted, lines)]];
 });
 writeFileSync(ratchet, `${JSON.stringify(Object.fromEntries(long), null, 2)}\n`);
+
+const unnamedRatchet = join(ROOT, 'scripts/codes-in-no-test.json');
+const unnamed: string[] = JSON.parse(readFileSync(unnamedRatchet, 'utf8'));
+const stillUnnamed = unnamedIn(errorCodes(ROOT), ROOT).filter((code) => unnamed.includes(code));
+writeFileSync(unnamedRatchet, `${JSON.stringify(stillUnnamed, null, 2)}\n`);

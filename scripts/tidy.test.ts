@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { describe, test } from 'node:test';
+import { errorCodes, unnamedIn } from './error-codes.ts';
 import { functionsOf, LONG_LINES, longFunctions } from './long-functions.ts';
 import { serverFiles } from './packages.ts';
 import { unlookedValues } from './unlooked-values.ts';
@@ -398,6 +399,18 @@ test('the length of a function is seen wherever it stands', () => {
     ],
     ...['open 5', 'open.look 3', 'service.run 4', 'service.run.inner 1', 'service.within.a-b 1'],
   ]);
+});
+
+test('each code of an error stands in a test, but those that never did', () => {
+  const known: string[] = JSON.parse(read('scripts/codes-in-no-test.json'));
+  const codes = errorCodes(ROOT);
+  assert(codes.length > 300, `${codes.length} codes`);
+  // One of each way in which a code is made.
+  for (const code of ['ACCOUNT_FROZEN', 'NO_CANDLES', 'ACCOUNT_BUSY', 'PAYMENT_REVERSED', 'API_KEY_REVOKED'])
+    assert(codes.includes(code), code);
+  const unnamed = unnamedIn([...codes, 'A_CODE_OF_NO_SERVER'], ROOT).filter((code) => !known.includes(code));
+  assert.deepEqual(unnamed, ['A_CODE_OF_NO_SERVER'], 'Provoke it in a test that names it.');
+  assert.deepEqual(known, unnamedIn(codes, ROOT), 'One is named now, or gone: npm run format takes it off.');
 });
 
 test('no value becomes text or a number without a look at what it is', () => {

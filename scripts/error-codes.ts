@@ -1,0 +1,37 @@
+/**
+ * The codes of errors that the server answers with. scripts/codes-in-no-test.json notes those that no test names, so that they cannot
+ * become more.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { serverFiles } from './packages.ts';
+
+/** How the server makes an error: a function or a field that takes its code. */
+const MADE =
+  /(?:\b(?:Problem|noAnswer|unavailable|PaymentRefused|ReportRefused|RpcError|refused?|failed|help|endFor|awaited)\(\s*(?:[\w.]+,\s*)?|\b(?:code|error): )'([A-Z][A-Z\d_]{3,})'/g;
+/** Why a payment on a chain is refused: a table with a row for each code. */
+const REFUSALS = 'packages/core/src/rails/on-chain/refusals.ts';
+
+/** The codes in the source of the server, each once, in order. */
+export function errorCodes(root: string): string[] {
+  const codes = new Set<string>();
+  for (const { path } of serverFiles(root, '**/*.ts')) {
+    if (/\.(test|fixture|d)\.ts$/.test(path)) continue;
+    const text = readFileSync(join(root, path), 'utf8');
+    const rows = path === REFUSALS ? text.matchAll(/^ {2}([A-Z_]+): \[/gm) : [];
+    for (const [, code = ''] of [...text.matchAll(MADE), ...rows]) codes.add(code);
+  }
+  return [...codes].sort();
+}
+
+/** The codes among these that stand in no test. */
+export function unnamedIn(codes: readonly string[], root: string): string[] {
+  const words = new Set<string>();
+  for (const path of globSync('{apps,packages}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules'] })) {
+    // It holds documents against the code, and provokes nothing.
+    if (path.endsWith('documentation.test.ts')) continue;
+    for (const [word] of readFileSync(join(root, path), 'utf8').matchAll(/\b[A-Z][A-Z\d_]{3,}\b/g))
+      words.add(word);
+  }
+  return codes.filter((code) => !words.has(code));
+}
