@@ -47,15 +47,18 @@ describe('what a test needs is what it imports', () => {
 
   test('of the picked files alone', () => {
     const money = findTestFiles(ROOT, ['ledger/money', 'ledger/ledger.test']);
-    assert.deepEqual(
-      // Their order is that of the last run here.
-      money.map(({ path, needsDatabase }) => [path, needsDatabase]).sort(),
-      [
-        ['packages/core/src/ledger/ledger.test.ts', true],
-        ['packages/core/src/ledger/money.test.ts', false],
-      ],
-    );
+    assert.deepEqual(money.map(({ path, needsDatabase }) => [path, needsDatabase]).sort(), [
+      ['packages/core/src/ledger/ledger.test.ts', true],
+      ['packages/core/src/ledger/money.test.ts', false],
+    ]);
     assert.equal(findTestFiles(ROOT, ['no such test']).length, 0);
+  });
+
+  test('of a package alone, by its folder', () => {
+    for (const folder of ['packages/core/', 'packages/process/', 'packages/mcp-bridge/']) {
+      const own = findTestFiles(ROOT, [folder]).map(({ path }) => path);
+      assert(own.length > 0 && own.every((path) => path.startsWith(folder)), folder);
+    }
   });
 
   test('a database, exactly when a file behind it reads the address that the runner hands over', () => {
