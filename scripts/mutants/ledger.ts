@@ -1,0 +1,77 @@
+/** Bugs in money, its ids, and the batches that move it. */
+import type { MutantsOfFile } from '../mutant.ts';
+
+export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
+  {
+    file: 'packages/core/src/ledger/money.ts',
+    tests: ['packages/core/src/ledger/money.test.ts'],
+    bugs: [
+      ["fraction.padEnd(6, '0')", "fraction.padStart(6, '0')"],
+      ['(\\d{1,6}))?$/', '(\\d{1,7}))?$/'],
+      ["return sign === '-' ? -micros : micros;", 'return micros;'],
+      ["padStart(6, '0').slice(0, places)", 'slice(0, places)'],
+      ['const absolute = micros < 0n ? -micros : micros;', 'const absolute = micros;'],
+      ['(?<=\\.\\d{2}\\d*?)0+$/', '(?<=\\.\\d*?)0+$/'],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/transfer-id.ts',
+    tests: ['packages/core/src/ledger/transfer-id.test.ts'],
+    bugs: [
+      ['  poolAt += 16;\n', ''],
+      ['bytes.writeUIntBE(nowMs, 0, 6);', ''],
+      ['.update(cause)', '.update(cause.slice(0, 8))'],
+      ['if (poolAt === POOL_BYTES) {', 'if (poolAt > POOL_BYTES) {'],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/group-commit.ts',
+    tests: ['packages/core/src/ledger/group-commit.test.ts'],
+    bugs: [
+      ['if (this.#waiting.length >= maxWaiting) return Promise.reject(new QueueFull());', ''],
+      ['if (results.length !== batch.length)', 'if (results.length > batch.length)'],
+      ['!isRefusal || batch.length === 1', '!isRefusal || batch.length >= 1'],
+      ['if (item.unanswered >= maxAttempts) end', 'if (item.unanswered > maxAttempts) end'],
+      ['      item.unanswered += 1;\n', ''],
+      ['own.some((key) => keys.has(key) || this.#busyKeys.has(key))', 'own.some((key) => keys.has(key))'],
+      [
+        'own.some((key) => keys.has(key) || this.#busyKeys.has(key))',
+        'own.some((key) => this.#busyKeys.has(key))',
+      ],
+      ['for (const key of keys) this.#busyKeys.delete(key);', ''],
+      ['hold.untilMs > nowMs || asking.has(lock)', 'hold.untilMs > nowMs'],
+      ['if (item.giveUpAtMs - nowMs < deadlineMs * LAST_PART) {', 'if (item.giveUpAtMs - nowMs < 0) {'],
+      ['item.unanswered === 0 ? new NotBegun(why)', 'item.unanswered >= 0 ? new NotBegun(why)'],
+      ['    if (heldUpMs > 5 * SWEEP_MS) return;\n', ''],
+      ['if (nowMs >= item.giveUpAtMs) end(item, () => item.reject(new NoAnswerInTime(item.lastError)));', ''],
+      [
+        "if (why === 'nobody is there') this.#pausedUntilMs",
+        "if (why !== 'nobody is there') this.#pausedUntilMs",
+      ],
+      ['  if (item.isOver) return;\n', ''],
+      ['this.#flights >= this.#options.maxFlights', 'this.#flights > this.#options.maxFlights'],
+      ['taken.length < maxBatch ?', 'taken.length <= maxBatch ?'],
+      ['if (this.#options.isLocked(result)) this.#putAside(item, lock);\n      else {', '{'],
+      ['.filter(({ isOver }) => !isOver).concat(this.#waiting)', '.concat(this.#waiting)'],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/ledger.ts',
+    tests: ['packages/core/src/ledger/ledger.test.ts'],
+    bugs: [
+      ["if (transfer.amountMicros <= 0n) throw new RangeError('a transfer moves more than nothing');", ''],
+      ['if ((transfer.note?.length ?? 0) > 500)', 'if ((transfer.note?.length ?? 0) > 5_000)'],
+      [
+        "${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}",
+        "${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}",
+      ],
+      ['availableMicros: row.c - row.d - row.dp,', 'availableMicros: row.c - row.d,'],
+      [
+        'select id, credits_posted - debits_posted - debits_pending as available',
+        'select id, credits_posted - debits_posted as available',
+      ],
+      ['order by id for no key update', 'order by id'],
+      ['void: 4 };', 'void: 3 };'],
+    ],
+  },
+];
