@@ -23,6 +23,20 @@ test('a header is believed only from a trusted proxy, and only up to the first a
   assert.equal(addressOf(from(PROXY, chained), trusted), '203.0.113.7');
 });
 
+test('however many hops a caller forges, those next to this server are the ones that count', () => {
+  const forged = Array.from({ length: 40 }, (_, nth) => `192.0.2.${nth}`).join(', ');
+  const said = { 'x-forwarded-for': `${forged}, 203.0.113.7, 192.0.2.250` };
+  assert.equal(addressOf(from(PROXY, said), trust(`${PROXY}, 192.0.2.0/24`)), '203.0.113.7');
+  // A chain of trusted proxies is followed for sixteen hops.
+  const proxies = (count: number) => Array.from({ length: count }, () => '192.0.2.5').join(', ');
+  const behind = (count: number) =>
+    addressOf(
+      from(PROXY, { 'x-forwarded-for': `203.0.113.7, ${proxies(count)}` }),
+      trust(`${PROXY}, 192.0.2.0/24`),
+    );
+  assert.deepEqual([behind(15), behind(16)], ['203.0.113.7', '192.0.2.5']);
+});
+
 test('whatever else a caller writes into its headers, the address is what the proxy says in its own', () => {
   const others = [
     'forwarded',

@@ -9,6 +9,8 @@ test('new ids are unique, sort by time and are UUIDs of version 7', () => {
   assert.equal(new Set(ids).size, ids.length);
   assert.deepEqual([...ids].sort(), ids);
   assert(ids.every((id) => UUID.exec(id)?.[1] === '7'));
+  const atOnce = Array.from({ length: 2_000 }, () => newTransferId(1_700_000_000_000));
+  assert.equal(new Set(atOnce).size, atOnce.length, 'also of those made in one millisecond');
   // RFC 9562, appendix A.6: the time of its example is 0x017F22E279B0.
   assert.match(newTransferId(0x017f22e279b0), /^017f22e2-79b0-7/);
 });
@@ -17,4 +19,6 @@ test('one cause has one id, another cause another', () => {
   assert.equal(transferIdFor('refund:1'), transferIdFor('refund:1'));
   assert.notEqual(transferIdFor('refund:1'), transferIdFor('refund:2'));
   assert.equal(UUID.exec(transferIdFor('refund:1'))?.[1], '8');
+  const long = 'a cause that is longer than any hash, told apart by its last letter: '.repeat(4);
+  assert.notEqual(transferIdFor(`${long}a`), transferIdFor(`${long}b`));
 });

@@ -26,11 +26,11 @@ import type { Streams } from './streams.ts';
 
 export interface OnChainParts {
   calls: CallStore;
-  settlements: SettlementStore;
+  settlements: Pick<SettlementStore, 'later' | 'markRefused' | 'markSettled'>;
   answers: Answers;
   reservations: Reservations;
-  runner: Runner;
-  streams: Streams;
+  runner: Pick<Runner, 'beforeSettling' | 'run'>;
+  streams: Pick<Streams, 'sell'>;
   receiptsUrl: string;
   /** After this time a paid call that could not be delivered is refunded. */
   refundAfterMs: number;
