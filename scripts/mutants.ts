@@ -1,11 +1,19 @@
 /** All bugs that `npm run mutate` plants, area by area. */
 import { type Mutant, mutantsIn } from './mutant.ts';
 import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
+import { CARDS_MUTANTS } from './mutants/cards.ts';
+import { DEVICES_MUTANTS } from './mutants/devices.ts';
+import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
+import { RAILS_MUTANTS } from './mutants/rails.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
   ...PAID_CALL_MUTANTS,
   ...CALLER_ADDRESS_MUTANTS,
+  ...RAILS_MUTANTS,
+  ...CARDS_MUTANTS,
+  ...DEVICES_MUTANTS,
+  ...EXECUTION_MUTANTS,
 ].flatMap(mutantsIn);

@@ -16,8 +16,10 @@ import { runTestFile } from './test-process.ts';
 const ROOT = join(import.meta.dirname, '..');
 /** The original of the file that holds a bug at the moment. */
 const ORIGINAL = join(ROOT, 'node_modules/.cache/mutated.json');
-/** Tests that go on for so long are not the ones that we have: the bug is found. */
-const FILE_TIMEOUT_MS = 240_000;
+/** How long a test file may take without any bug. */
+const FILE_TIMEOUT_MS = 600_000;
+/** With a bug, a file that takes so much longer does not end any more: the bug is found. */
+const LONGER = { times: 4, byMs: 20_000 };
 const CONNECTIONS = 400;
 
 const stop = new AbortController();
@@ -37,19 +39,34 @@ function putBack(): void {
   rmSync(ORIGINAL);
 }
 
-/** @returns whether all these test files pass; it ends at the first that does not */
-async function passes(tests: readonly string[], folder: string, environment: Environment): Promise<boolean> {
-  const tally = join(folder, 'tests.tally');
-  const options = { cwd: ROOT, environment, timeoutMs: FILE_TIMEOUT_MS, signal: stop.signal };
-  for (const test of tests) {
-    rmSync(tally, { force: true });
-    const { failed } = await runTestFile(join(ROOT, test), tally, options);
-    if (failed.length > 0) return false;
+/** Runs tests near to bugs. */
+class NearTests {
+  readonly #tally: string;
+  readonly #environment: Environment;
+  /** How long each test file took without any bug. */
+  readonly #tookMs = new Map<string, number>();
+
+  constructor(folder: string, environment: Environment) {
+    this.#tally = join(folder, 'tests.tally');
+    this.#environment = environment;
   }
-  return true;
+
+  /** @returns whether all these test files pass; it ends at the first that does not */
+  async pass(tests: readonly string[]): Promise<boolean> {
+    for (const test of tests) {
+      const tookMs = this.#tookMs.get(test);
+      const timeoutMs = tookMs === undefined ? FILE_TIMEOUT_MS : tookMs * LONGER.times + LONGER.byMs;
+      const options = { cwd: ROOT, environment: this.#environment, timeoutMs, signal: stop.signal };
+      rmSync(this.#tally, { force: true });
+      const { failed, durationMs } = await runTestFile(join(ROOT, test), this.#tally, options);
+      if (failed.length > 0) return false;
+      if (tookMs === undefined) this.#tookMs.set(test, durationMs);
+    }
+    return true;
+  }
 }
 
-async function plant(mutant: Mutant, folder: string, environment: Environment): Promise<Result> {
+async function plant(mutant: Mutant, near: NearTests): Promise<Result> {
   const path = join(ROOT, mutant.file);
   const was = readFileSync(path, 'utf8');
   const is = planted(was, mutant);
@@ -57,7 +74,7 @@ async function plant(mutant: Mutant, folder: string, environment: Environment): 
   writeFileSync(ORIGINAL, JSON.stringify({ file: mutant.file, was, is }));
   try {
     writeFileSync(path, is);
-    return (await passes(mutant.tests, folder, environment)) ? 'survived' : 'killed';
+    return (await near.pass(mutant.tests)) ? 'survived' : 'killed';
   } finally {
     putBack();
   }
@@ -75,16 +92,16 @@ function report(killed: readonly Mutant[], survived: readonly Mutant[]): void {
 }
 
 /** @returns the exit code: 1 when a bug survived that is not accepted, or the tests fail without one */
-async function mutate(mutants: readonly Mutant[], folder: string, environment: Environment): Promise<number> {
+async function mutate(mutants: readonly Mutant[], near: NearTests): Promise<number> {
   for (const test of new Set(mutants.flatMap(({ tests }) => tests))) {
-    if (await passes([test], folder, environment)) continue;
+    if (await near.pass([test])) continue;
     if (!stop.signal.aborted) say(`${test} fails without any bug.`);
     return 1;
   }
   const found: Record<Result, Mutant[]> = { killed: [], survived: [] };
   for (const [index, mutant] of mutants.entries()) {
     const startedMs = performance.now();
-    const result = await plant(mutant, folder, environment);
+    const result = await plant(mutant, near);
     if (stop.signal.aborted) break;
     found[result].push(mutant);
     const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
@@ -117,13 +134,13 @@ try {
     say('No bug is planted in such a file.');
     process.exitCode = 2;
   } else if (!mutants.some(({ tests }) => tests.some((test) => needing.has(test)))) {
-    process.exitCode = await mutate(mutants, folder, environment);
+    process.exitCode = await mutate(mutants, new NearTests(folder, environment));
   } else {
     const embedded = await startEmbeddedPostgres(join(folder, 'database'), CONNECTIONS);
     try {
       const template = await makeTemplate(embedded.url, { lastsNoLonger: true });
       const database = { TEST_DATABASE_URL: embedded.url, TEST_DATABASE_TEMPLATE: template.name };
-      process.exitCode = await mutate(mutants, folder, { ...environment, ...database });
+      process.exitCode = await mutate(mutants, new NearTests(folder, { ...environment, ...database }));
       await template.drop();
     } finally {
       await embedded.stop();

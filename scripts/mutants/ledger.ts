@@ -61,10 +61,7 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ["if (transfer.amountMicros <= 0n) throw new RangeError('a transfer moves more than nothing');", ''],
       ['if ((transfer.note?.length ?? 0) > 500)', 'if ((transfer.note?.length ?? 0) > 5_000)'],
-      [
-        "${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}",
-        "${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}",
-      ],
+      ["t.side === 'debit' ? t.accountId : house(t)", "t.side === 'debit' ? house(t) : t.accountId"],
       ['availableMicros: row.c - row.d - row.dp,', 'availableMicros: row.c - row.d,'],
       [
         'select id, credits_posted - debits_posted - debits_pending as available',

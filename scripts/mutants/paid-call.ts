@@ -53,4 +53,74 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
       ["[type].flat().includes('null') || ", ''],
     ],
   },
+  {
+    file: 'packages/core/src/paid-call/reservations.ts',
+    tests: ['packages/core/src/paid-call/reservations.test.ts'],
+    bugs: [
+      [
+        "money.fate = payment.identity === null ? 'given back' : 'open';",
+        "money.fate = payment.identity === null ? 'open' : 'given back';",
+      ],
+      ['retrievable: payment.identity !== null });', 'retrievable: payment.identity === null });'],
+      ["money.fate = settled === undefined ? 'free' : 'open';", "money.fate = 'free';"],
+      ["money.fate = settled === undefined ? 'free' : 'open';", "money.fate = 'open';"],
+      [
+        "    if (finished.status === 'not_open') {",
+        "    if (finished.status !== 'done' && settled === undefined) {",
+      ],
+      [
+        '      if (settled !== undefined) {\n        throw',
+        '      if (settled === undefined) {\n        throw',
+      ],
+      [
+        'if (!(await request.follow.stillWanted())) throw new CallerGone();',
+        'await request.follow.stillWanted();',
+      ],
+      ["      money.fate = 'free';\n      await this.release", '      await this.release'],
+      ["error instanceof CallerGone ? 'TAKEN_BACK' : 'FAILED'", "'TAKEN_BACK'"],
+      ['capture: false, outcome, answer: null', 'capture: true, outcome, answer: null'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/on-chain.ts',
+    tests: ['packages/core/src/paid-call/on-chain.test.ts'],
+    bugs: [
+      ['if (!(await answers.isKept(call, stored))) return answers.replay(sale, payment, call.id);', ''],
+      [
+        "settlement.state === 'settled' && settlement.transaction !== null",
+        'settlement.transaction === null && false',
+      ],
+      ['        if (mayBeInFlight(settlement)) break;\n', ''],
+      [
+        "await settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});\n        sale.money.fate = 'free';",
+        'await settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});',
+      ],
+      [
+        '{ capture: false, outcome: verdict.refusal.code, answer: null, settled: null }',
+        '{ capture: true, outcome: verdict.refusal.code, answer: null, settled: null }',
+      ],
+      ['        await calls.finish({ ...callOf(settlement), ...ended }).catch(() => {});\n', ''],
+      ['    await settlements.later(settlement, LOOK_AGAIN_MS).catch(() => {});\n', ''],
+      ['await settlements.markSettled(settlement, at, longestMs(sale) + RECONCILE_GRACE_MS);', ''],
+      [
+        '      await settlements.later(settlement, 0).catch(() => {});\n      throw this.#paidButFailed',
+        '      throw this.#paidButFailed',
+      ],
+      ['settlement.createdAtMs + this.#parts.refundAfterMs', 'settlement.createdAtMs'],
+      ["    money.fate = 'taken';\n    if (settlement.answered)", '    if (settlement.answered)'],
+      [
+        'const captured = await reservations.capture(sale, call, stored, at);',
+        'const captured = { availableMicros: 0n };',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/answers.ts',
+    tests: ['packages/core/src/paid-call/on-chain.test.ts'],
+    bugs: [
+      ['return kept === null || bytesOf(kept).equals(bytesOf(answer));', 'return true;'],
+      ['return kept === null || bytesOf(kept)', 'return kept !== null && bytesOf(kept)'],
+      ["const told = { 'idempotent-replayed': 'true', ", 'const told = { '],
+    ],
+  },
 ];
