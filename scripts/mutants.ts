@@ -4,6 +4,7 @@ import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
 import { CARDS_MUTANTS } from './mutants/cards.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
+import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
@@ -13,6 +14,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PAID_CALL_MUTANTS,
   ...CALLER_ADDRESS_MUTANTS,
   ...RAILS_MUTANTS,
+  ...KEYS_MUTANTS,
   ...CARDS_MUTANTS,
   ...DEVICES_MUTANTS,
   ...EXECUTION_MUTANTS,

@@ -48,7 +48,11 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
         "if (why === 'nobody is there') this.#pausedUntilMs",
         "if (why !== 'nobody is there') this.#pausedUntilMs",
       ],
-      ['  if (item.isOver) return;\n', ''],
+      [
+        '  if (item.isOver) return;\n',
+        '',
+        'A promise keeps its first end: to be ended again changes nothing that a caller could see.',
+      ],
       ['this.#flights >= this.#options.maxFlights', 'this.#flights > this.#options.maxFlights'],
       ['taken.length < maxBatch ?', 'taken.length <= maxBatch ?'],
       ['if (this.#options.isLocked(result)) this.#putAside(item, lock);\n      else {', '{'],

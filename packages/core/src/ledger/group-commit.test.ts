@@ -107,6 +107,76 @@ test('a failed batch is sent again, whole; when all attempts fail everybody hear
   assert.equal(await after, 'c!');
 });
 
+test('a database that answers fewer results than it was asked has not answered', async () => {
+  const commits = new GroupCommit<string, string>({
+    maxBatch: 100,
+    maxFlights: 1,
+    maxWaiting: 10,
+    maxAttempts: 2,
+    deadlineMs: 60_000,
+    firstBackoffMs: 1,
+    keysOf: (work) => [work],
+    lockOf: (work) => work,
+    isLocked: (result) => result === 'locked',
+    isRefusal: () => false,
+    flush: (batch) => Promise.resolve(batch.slice(1)),
+  });
+  const both = await Promise.allSettled([commits.submit('a'), commits.submit('b')]);
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+});
+
+test('what was sent once without an answer is never told as not begun, though it waits to be sent again', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  let nowMs = 0;
+  const { commits, next } = database({ maxAttempts: 5, deadlineMs: 300, clockMs: () => nowMs });
+  const sent = commits.submit('a');
+  (await next()).crash(new Error('connection lost'));
+  while (commits.depth === 0) await new Promise((resolve) => setImmediate(resolve));
+  const outcome = assert.rejects(sent, NoAnswerInTime);
+  nowMs = 300;
+  t.mock.timers.tick(100);
+  await outcome;
+});
+
+test('a process that was held up itself reads its answers before it gives anybody up', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  let nowMs = 0;
+  const { commits, next } = database({ deadlineMs: 300, clockMs: () => nowMs });
+  const work = commits.submit('a');
+  const away = await next();
+  nowMs = 10_000;
+  t.mock.timers.tick(100);
+  away.land();
+  assert.equal(await work, 'a!');
+});
+
+test('work that is refused delays no other, and a database that nobody reaches delays all', async () => {
+  let nowMs = 0;
+  const still = { maxAttempts: 2, clockMs: () => nowMs };
+  const refusing = database(still);
+  const refused = refusing.commits.submit('a');
+  (await refusing.next()).crash(new Refusal('no'));
+  const other = refusing.commits.submit('b');
+  const flight = await refusing.next();
+  assert.deepEqual(flight.batch, ['b']);
+  flight.land();
+  assert.equal(await other, 'b!');
+
+  const silent = database(still);
+  const both = [silent.commits.submit('a')];
+  (await silent.next()).crash(new Error('connection lost'));
+  both.push(silent.commits.submit('b'));
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(silent.commits.depth, 2);
+  nowMs = 1_000;
+  (await refusing.next()).land();
+  (await silent.next()).land();
+  assert.deepEqual(await Promise.all([refused, ...both]), ['a!', 'a!', 'b!']);
+});
+
 test('one piece of work that the database refuses does not fail the others of its batch', async () => {
   const { commits, next } = database();
   const first = commits.submit('first');
