@@ -56,7 +56,11 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
       ['this.#flights >= this.#options.maxFlights', 'this.#flights > this.#options.maxFlights'],
       ['taken.length < maxBatch ?', 'taken.length <= maxBatch ?'],
       ['if (this.#options.isLocked(result)) this.#putAside(item, lock);\n      else {', '{'],
-      ['.filter(({ isOver }) => !isOver).concat(this.#waiting)', '.concat(this.#waiting)'],
+      [
+        '.filter(({ isOver }) => !isOver).concat(this.#waiting)',
+        '.concat(this.#waiting)',
+        'Work that is over is passed over again when the next batch is taken.',
+      ],
     ],
   },
   {

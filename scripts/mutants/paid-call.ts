@@ -21,7 +21,7 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
         'if (!body.startsWith(NAMELESS)) return body;',
         'if (!body.startsWith(NAMELESS)) return decrypt(keyOf(current.id), callId, body);',
       ],
-      ['keyOf(current.id), nonce', "keyOf(all[0]?.id ?? ''), nonce"],
+      ['keyOf(current.id), nonce', "keyOf(all.at(-1)?.id ?? ''), nonce"],
     ],
   },
   {

@@ -12,7 +12,6 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
       ['asset.toLowerCase()', 'asset'],
       ['v < 27 ? v + 27 : v', 'v'],
       ['  preimage.set(domainSeparator(network), 2);\n', ''],
-      ['domains.set(network.id, separator)', "domains.set('', separator)"],
       ['let separator = domains.get(network.id);', 'let [separator] = [...domains.values()];'],
       ['word(encoded, 96, BigInt(network.chainId));', 'word(encoded, 96, 1n);'],
       ['word(target, at + 96, authorization.validAfter);', 'word(target, at + 96, 0n);'],

@@ -37,6 +37,13 @@ test('however many hops a caller forges, those next to this server are the ones 
   assert.deepEqual([behind(15), behind(16)], ['203.0.113.7', '192.0.2.5']);
 });
 
+test('one address trusts itself alone, and what stands behind a hop that is none is not looked at', () => {
+  const forged = { 'x-forwarded-for': '8.8.8.8' };
+  assert.equal(addressOf(from('10.0.0.8', forged), trust(PROXY)), '10.0.0.8');
+  const junk = { 'x-forwarded-for': '8.8.8.8, unknown, 10.0.0.8' };
+  assert.equal(addressOf(from(PROXY, junk), trust('10.0.0.0/8')), '10.0.0.8');
+});
+
 test('whatever else a caller writes into its headers, the address is what the proxy says in its own', () => {
   const others = [
     'forwarded',

@@ -47,6 +47,28 @@ test('the house has the accounts that the code knows', async () => {
   assert.deepEqual(Object.fromEntries(rows.map(({ id, name }) => [name, id])), HOUSE_ACCOUNTS);
 });
 
+test('a transfer of nothing, and a note without end, are refused before the database is asked', async () => {
+  const accountId = await account(100n);
+  for (const wrong of [{ amountMicros: 0n }, { amountMicros: -1n }, { note: 'n'.repeat(501) }]) {
+    await assert.rejects(ledger.transfer(move(accountId, wrong)), RangeError);
+    const within = database.sql.begin((on) => ledger.transferWithin(on, move(accountId, wrong)));
+    await assert.rejects(within, RangeError);
+  }
+  assert.equal((await ledger.transfer(move(accountId, { note: 'n'.repeat(500) }))).status, 'done');
+});
+
+test('a lock tells what can be spent beside what is reserved, and nobody else has the account meanwhile', async () => {
+  const accountId = await account(100n);
+  await ledger.transfer(move(accountId, { phase: 'pending', amountMicros: 60n }));
+  await database.sql.begin(async (transaction) => {
+    assert.deepEqual(await ledger.lock(transaction, [accountId]), new Map([[accountId, 40n]]));
+    const other = database.sql.begin(
+      (on) => on`select 1 from ledger_accounts where id = ${String(accountId)} for no key update nowait`,
+    );
+    await assert.rejects(other, { code: '55P03' });
+  });
+});
+
 test('a pending transfer reserves; its post takes, its void gives back; neither happens twice', async () => {
   const accountId = await account(100n);
   const hold = move(accountId, { phase: 'pending', amountMicros: 60n });

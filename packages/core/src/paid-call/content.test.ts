@@ -41,3 +41,10 @@ test('notes too long for the header are left out and counted, and so is a method
 test('a service that declares content and answers fields has failed', () => {
   assert.throws(() => contentOf(csv, { fields: {}, method: '', sources: [], notes: [] }), /no text\/csv/);
 });
+
+test('bytes are those of the view alone, and a header has no letter beyond ASCII', () => {
+  const whole = Uint8Array.from(Buffer.from('not yours: a,b: nor this'));
+  const made = contentOf(csv, content(whole.subarray(11, 14), { method: 'é, ÿ' }));
+  assert.equal(String(made.body), 'a,b');
+  assert.match(made.headers['x-provenance'] ?? '', /^[\x20-\x7e]+$/);
+});

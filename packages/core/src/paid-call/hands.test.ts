@@ -33,6 +33,25 @@ test('when no more can be taken, a round ends after what is under way, and with 
   assert.deepEqual(acted, ['slow']);
 });
 
+test('nothing more is taken once the process is to end', async () => {
+  const stopping = new AbortController();
+  const acted: number[] = [];
+  let last = 0;
+  const work = {
+    async next() {
+      last += 1;
+      return last > 10 ? undefined : last;
+    },
+    async act(item: number) {
+      acted.push(item);
+      if (item === 3) stopping.abort();
+      return 1;
+    },
+  };
+  assert.equal(await withHands(1, work, stopping.signal), 3);
+  assert.deepEqual(acted, [1, 2, 3]);
+});
+
 test('what several hands bring further at once is counted together', async () => {
   const left = [1, 2, 3];
   const all = Promise.withResolvers<void>();

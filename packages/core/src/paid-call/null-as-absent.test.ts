@@ -91,3 +91,12 @@ test('what takes null keeps it, and so do lists, objects of any fields, and what
 function service(path: string): Service {
   return services.find((each) => each.path === path) ?? assert.fail(path);
 }
+
+test('what lies deeper than any input is left as it is', () => {
+  const node: JsonSchema = { type: 'object', properties: {} };
+  node.properties = { a: { type: 'string' }, in: node };
+  const nested = (depth: number): unknown => (depth === 0 ? { a: null } : { in: nested(depth - 1) });
+  const without = (depth: number): unknown => (depth === 0 ? {} : { in: without(depth - 1) });
+  assert.deepEqual(withoutNulls(nested(20), node), without(20));
+  assert.deepEqual(withoutNulls(nested(21), node), nested(21));
+});

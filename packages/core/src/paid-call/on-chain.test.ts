@@ -137,6 +137,7 @@ test('what a chain says decides what is told of the money', async () => {
   ];
   for (const [says, how, code, fate, expected] of cases) {
     const { sales, sale, marks, finished } = stage({ says });
+    sale.money.fate = 'taken';
     await assert.rejects(sales.proceed(sale, settlementOf(how)), { code });
     assert.deepEqual([sale.money.fate, marks], [fate, expected]);
     const ends: unknown[] = says === DEAD ? [[false, 'TOO_LATE', null]] : [];
