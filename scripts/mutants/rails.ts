@@ -49,7 +49,11 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
       ['isClaimSecret(claimSecret) ? claimSecret : null', 'null'],
       ['{16,128}$/.test(id)', '{1,128}$/.test(id)'],
       ['if (found === undefined) throw unsupportedNetwork();', ''],
-      ['[network.id, network.name, network.legacyName]', '[network.id, network.name]'],
+      [
+        '[network.id, network.name, network.legacyName]',
+        '[network.id, network.name]',
+        'The older names of networks are their own names today.',
+      ],
       ['nonce: hexOf(32),', 'nonce: hexOf(20),'],
       [
         '.transform((value) => value.toLowerCase() as Hex);\nconst decimal',
@@ -66,6 +70,7 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
       [
         "if ('addressTableLookups' in message && (message.addressTableLookups?.length ?? 0) > 0)\n      throw new Error('looks accounts up elsewhere');",
         '',
+        'An account of a table has no place among the static ones: an instruction that names one is refused all the same.',
       ],
       ["if (message.instructions.length > MAX_INSTRUCTIONS) throw new Error('too many instructions');", ''],
       ['transfers.length !== 1 || transfer === undefined', 'transfer === undefined'],
@@ -96,7 +101,11 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
         "if (!publicKey.equals(bytes.subarray(SEED_BYTES))) throw new Error('the halves do not fit together');",
         '',
       ],
-      ['bytes === null || bytes.length !== 2 * SEED_BYTES', 'bytes === null || bytes.length < SEED_BYTES'],
+      [
+        'bytes === null || bytes.length !== 2 * SEED_BYTES',
+        'bytes === null || bytes.length < SEED_BYTES',
+        'A key of another length has halves that do not fit together, which is refused next.',
+      ],
       ['&& each >= 0 && each < 256', ''],
     ],
   },

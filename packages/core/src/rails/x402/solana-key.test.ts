@@ -40,6 +40,8 @@ test('what is no key is refused, without a word of it', async () => {
     '[1,2]',
     '[',
     JSON.stringify([...bytes.slice(1), 256]),
+    JSON.stringify([(bytes[0] ?? 0) + 256, ...bytes.slice(1)]),
+    JSON.stringify([(bytes[0] ?? 0) - 256, ...bytes.slice(1)]),
     JSON.stringify(bytes.map(String)),
     getBase58Decoder().decode(new Uint8Array(bytes.slice(1))),
     JSON.stringify(wrongHalf),

@@ -21,6 +21,7 @@ import {
 } from '@solana/kit';
 import {
   findAssociatedTokenPda,
+  getApproveCheckedInstruction,
   getTransferCheckedInstruction,
   getTransferInstruction,
   TOKEN_PROGRAM_ADDRESS,
@@ -137,6 +138,26 @@ for (const version of [0, 'legacy'] as const) {
 test('as much as a number of 64 bits is read as it is', async () => {
   const amount = 2n ** 64n - 1n;
   assert.equal((await read([await transferTo(recipient, { amount })])).amountUnits, amount);
+});
+
+test('what wallets add to protect their owner stands beside the transfer', async () => {
+  const assertion: Instruction = {
+    programAddress: 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' as Address,
+    data: Uint8Array.from([0]),
+  };
+  assert.equal((await read([await transferTo(recipient), assertion])).amountUnits, PRICE);
+});
+
+test('an approval, which moves nothing, is no transfer though its bytes look like one', async () => {
+  const approval = getApproveCheckedInstruction({
+    source: await ataOf(payer.address),
+    mint: ASSET,
+    delegate: await ataOf(recipient),
+    owner: createNoopSigner(payer.address),
+    amount: PRICE,
+    decimals: 6,
+  });
+  await assert.rejects(read([approval]), refusedWith('PAYMENT_TRANSACTION_UNSUITABLE'));
 });
 
 test('a transfer to anybody else is refused, also to an account of ours that is no token account', async () => {

@@ -259,3 +259,19 @@ test('any value that resembles a payment is either read or refused', () => {
     { numRuns: 1_000 },
   );
 });
+
+test('a header has an end, an amount is not below nothing, and a claim from our terms is read', () => {
+  const long = JSON.stringify({ ...v2, filler: 'f'.repeat(16_000) });
+  assert.equal(codeOf(long), 'PAYMENT_DECODE_FAILED');
+  for (const [value, code] of [
+    [-1, 'PAYMENT_DECODE_FAILED'],
+    [1, 'read'],
+  ] as const) {
+    const sent = { ...v2, payload: { ...payload, authorization: { ...authorization, value } } };
+    assert.equal(codeOf(base64(sent)), code);
+  }
+  const claimSecret = 'c'.repeat(43);
+  const presented = read(base64({ ...v2, accepted: { ...accepted, extra: { claimSecret } } }));
+  assert(presented.scheme === 'exact-evm');
+  assert.equal(presented.claim, claimSecret);
+});
