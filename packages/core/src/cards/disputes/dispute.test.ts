@@ -52,6 +52,8 @@ test('of several disputes the last that has taken money is shown, with the day u
       worst: { status: 'needs_response', dueAtMs: 1_800_000_000_000 },
     },
   );
+  const { goneCents, disputedCents } = readDisputes([one('lost', 300, null), one('needs_response', 200, 1)]);
+  assert.deepEqual([goneCents, disputedCents], [500, 200], 'what several have taken is added up');
   assert.deepEqual(readDisputes([one('lost', 300, null), one('warning_needs_response', 200, 1)]).worst, {
     status: 'lost',
     dueAtMs: null,

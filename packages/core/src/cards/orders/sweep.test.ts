@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { OrderStore } from './orders.ts';
+import { type CardOrder, nextLookAfterMs, type OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 import { createSweeper, eachOf } from './sweep.ts';
 
@@ -62,4 +62,40 @@ test('once it is to stop nothing more is begun', async () => {
   };
   await eachOf([1, 2, 3], 1, act, stopping.signal);
   assert.deepEqual(begun, [1]);
+});
+
+test('no more are under way at once than may be', async () => {
+  let underWay = 0;
+  let most = 0;
+  await eachOf([1, 2, 3, 4, 5, 6], 2, async () => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await turn();
+    underWay -= 1;
+  });
+  assert.equal(most, 2);
+});
+
+test('a page that is open waits for its end, and one that has closed is looked at like a charge', async () => {
+  const expiresAtMs = 1_000_000;
+  for (const [nowMs, nextMs] of [
+    [1_000, expiresAtMs + 60_000],
+    [9_000_000, 9_000_000 + nextLookAfterMs(0)],
+  ] as const) {
+    const due = ['page'];
+    const looked: number[] = [];
+    const orders: Pick<OrderStore, 'takeDue' | 'looked'> = {
+      takeDue: async () => due.splice(0),
+      looked: async (_, atMs) => void looked.push(atMs),
+    };
+    const order = { kind: 'checkout', state: 'open', failure: null, looks: 0, expiresAtMs } as CardOrder;
+    const sweeper = createSweeper({
+      orders: orders as OrderStore,
+      reconciler: { reconcile: () => Promise.resolve(order) } as Partial<OrderReconciler> as OrderReconciler,
+      nowMs: () => nowMs,
+      onError: () => assert.fail(),
+    });
+    assert.equal(await sweeper.sweep(), 1);
+    assert.deepEqual(looked, [nextMs]);
+  }
 });

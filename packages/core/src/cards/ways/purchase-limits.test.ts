@@ -81,3 +81,17 @@ test('what is under way may yet be declined, or paid: it counts as both, and pas
   assert.deepEqual(cardLimit(open, next, NOW_MS), { limit: 'declines_per_card', retryAfterMs: 60_000 });
   assert.equal(cardLimit(open.slice(1), next, NOW_MS), null);
 });
+
+test('a site of many networks may do four times what one may', () => {
+  const attempts = Array.from({ length: 20 }, (_, nth) => ago(0.01 * (nth + 1)));
+  assert.equal(networkLimit(attempts.slice(1), NOW_MS, true), null);
+  assert.equal(networkLimit(attempts, NOW_MS, true)?.limit, 'attempts_per_network');
+  const declines = Array.from({ length: 12 }, (_, nth) => ago(2 + nth, 'declined'));
+  assert.equal(networkLimit(declines.slice(1), NOW_MS, true), null);
+  assert.equal(networkLimit(declines, NOW_MS, true)?.limit, 'declines_per_network');
+});
+
+test('purchases for accounts that a card had before do not count as new accounts', () => {
+  const past = [ago(30), ago(40, 'paid', 5, true), ago(50), ago(60)];
+  assert.equal(cardLimit(past, { amountMicros: 5_000_000n, isNewAccount: true }, NOW_MS), null);
+});

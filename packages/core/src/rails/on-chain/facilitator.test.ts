@@ -131,3 +131,8 @@ test('a facilitator that cannot be reached has read nothing', async () => {
     await nobody.close();
   }
 });
+
+test('a reply without end is not read to its end', async () => {
+  reply = json({ isValid: true, filler: 'f'.repeat(300_000) });
+  assert.deepEqual(await facilitator.verify(PAYMENT), { status: 'unavailable', reached: true });
+});
