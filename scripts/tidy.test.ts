@@ -9,6 +9,7 @@ import { describe, test } from 'node:test';
 import { errorCodes, unnamedIn } from './error-codes.ts';
 import { functionsOf, LONG_LINES, longFunctions } from './long-functions.ts';
 import { serverFiles } from './packages.ts';
+import { isRiddle, MOST_RIDDLES_PERCENT, proseByFolder } from './prose.ts';
 import { unlookedValues } from './unlooked-values.ts';
 import { HOUSES } from './walls.ts';
 
@@ -411,6 +412,27 @@ test('each code of an error stands in a test, but those that never did', () => {
   const unnamed = unnamedIn([...codes, 'A_CODE_OF_NO_SERVER'], ROOT).filter((code) => !known.includes(code));
   assert.deepEqual(unnamed, ['A_CODE_OF_NO_SERVER'], 'Provoke it in a test that names it.');
   assert.deepEqual(known, unnamedIn(codes, ROOT), 'One is named now, or gone: npm run format takes it off.');
+});
+
+describe('the first sentence of a doc comment', () => {
+  test('says what the thing is, or begins with a verb', () => {
+    for (const riddle of ['Of the block before.', 'Whoever is there.', 'What it cost.', 'Until then.'])
+      assert(isRiddle(riddle), riddle);
+    for (const plain of ['The block before.', 'Whether it was read.', 'How many wait.', 'Officers.'])
+      assert(!isRiddle(plain), plain);
+  });
+
+  test('is a riddle in no more of a folder than it was', () => {
+    const noted: Record<string, number> = JSON.parse(read('scripts/prose.json'));
+    const prose = proseByFolder(ROOT);
+    const worse = Object.entries(prose).filter(
+      ([folder, { percent }]) => percent > (noted[folder] ?? MOST_RIDDLES_PERCENT),
+    );
+    assert.deepEqual(worse, [], 'Say what the thing is, or what it does: a verb in the third person.');
+    assert.deepEqual(Object.keys(noted).sort(), Object.keys(prose).sort());
+    const lax = Object.entries(prose).filter(([folder, { percent }]) => (noted[folder] ?? 0) > percent + 2);
+    assert.deepEqual(lax, [], 'A folder has fewer: npm run format writes its new share down.');
+  });
 });
 
 test('no value becomes text or a number without a look at what it is', () => {
