@@ -1,4 +1,4 @@
-/** What is asked of the vault, of USDC, and of the three protocols: by the API and by the keeper. */
+/** The functions that the API and the keeper call on the vault, on USDC and on the three protocols. */
 import { parseAbi } from 'viem';
 
 /** The vault as a caller uses it: ERC-4626 with permits, and what our own adds. `contracts/src/FareboxVault.sol` */
@@ -128,7 +128,7 @@ export const USDC_ABI = parseAbi([
   'function mint(address to, uint256 value) returns (bool)',
 ]);
 
-/** What is asked of any token. */
+/** The functions that any token has. */
 export const TOKEN_ABI = parseAbi([
   'function totalSupply() view returns (uint256)',
   'function balanceOf(address account) view returns (uint256)',

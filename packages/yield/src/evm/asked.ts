@@ -1,4 +1,4 @@
-/** What a caller asks for: a wallet, an amount, a way. Whatever is wrong is told with the field and what would be right. */
+/** Reads a caller's request: a wallet, an amount, a way. Whatever is wrong is told with the field and what would be right. */
 
 import { type FieldIssue, Problem } from '@farebox/core/http/problem';
 import { type Address, getAddress, isAddress, zeroAddress } from 'viem';
@@ -12,7 +12,7 @@ const AMOUNT = /^(?<whole>\d{1,10})(?:\.(?<part>\d{1,6}))?$/;
 
 export type Mode = 'standard' | 'permit';
 /**
- * How somebody leaves: for USDC with all, for what USDC can be had now, with all for their part of what can be read, or with their part
+ * The ways out: for USDC with all, for what USDC can be had now, with all for their part of what can be read, or with their part
  * of each position itself; of the positions also without what a protocol does not hand over.
  */
 export const WAYS_OUT = ['all', 'available', 'partly', 'in-kind', 'in-kind-partly'] as const;

@@ -14,7 +14,7 @@ import { type Measured, returnedBy, type Step, type Trial, tryOut } from './step
 
 /** How long a permit holds, from now on. */
 const PERMIT_SECONDS = 1_800n;
-/** What the price may move against the depositor while a permit waits: a thousandth. */
+/** The most that the price may move against the depositor while a permit waits: a thousandth. */
 const SLIPPAGE_PER_MILLE = 1n;
 /** A signature is two words and a byte, which is sent as a word: the last three arguments. */
 const SIGNATURE_BYTES = 96;
@@ -36,7 +36,7 @@ export interface Warning {
   costs: boolean;
 }
 
-/** What the wallet has, at one block. */
+/** The wallet's balances and allowances at one block. */
 interface Standing {
   block: Block;
   usdc: bigint;
@@ -54,7 +54,7 @@ interface Standing {
 }
 
 /**
- * What a wallet signs to deposit.
+ * Builds the transactions that a wallet signs to deposit.
  *
  * @throws Problem 409 when it would fail for another reason than what the wallet lacks; 503 while the chain is silent, or
  *   when there is no contract that takes permits
@@ -372,7 +372,7 @@ export function blockView({ number, timestampMs }: Block) {
   return { blockNumber: String(number), blockTime: timeText(timestampMs) };
 }
 
-/** What a caller can do about the failures that the contracts name. */
+/** Remedies for the failures that the contracts name. */
 const REMEDIES: Readonly<Record<string, { code: string; message: string; instead?: readonly Leaving[] }>> = {
   ERC4626ExceededMaxDeposit: {
     code: 'DEPOSITS_CLOSED',

@@ -1,4 +1,4 @@
-/** What a wallet's shares have cost it, from its own movements in the index. */
+/** Works out what a wallet's shares have cost it, from its own movements in the index. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '@farebox/core/db/connection';
 import type { Address } from 'viem';
@@ -9,7 +9,7 @@ import type { EntryCost, EntryCostOf } from './position.ts';
 /** More movements of one wallet are not added up while somebody waits. */
 const MAX_MOVES = 20_000;
 
-/** For so long somebody waits for the index, which may have a lot to read. */
+/** The longest that a caller waits for the index, which may have a lot to read. */
 const PATIENCE_MS = 4_000;
 
 /** One movement of a wallet's shares, with a price. */
@@ -17,9 +17,9 @@ interface Own {
   /** Whether the shares came. */
   came: boolean;
   shares: bigint;
-  /** What was paid for them, in USDC units; null: they came from somebody else. */
+  /** The USDC units that were paid for them; null: they came from somebody else. */
   paid: bigint | null;
-  /** What so many shares were worth then; null before the first price was told. */
+  /** The worth of so many shares then; null before the first price was told. */
   price: { assets: bigint; shares: bigint } | null;
 }
 

@@ -1,4 +1,4 @@
-/** What never changes about a vault: where its token, its protocols and its helper are. It is read once from the chain. */
+/** The unchanging facts of a vault: the addresses of its token, its protocols and its helper, read once from the chain. */
 
 import { unavailable } from '@farebox/core/http/problem';
 import { type Address, getAddress, isAddressEqual } from 'viem';
@@ -23,9 +23,9 @@ export interface Fixed {
   shareToken: string;
   shareDecimals: number;
   usdc: Address;
-  /** As its permits are signed. */
+  /** The EIP-712 domain that its permits are signed for. */
   usdcDomain: { name: string; version: string };
-  /** Who may make USDC, or says who may. */
+  /** The address that may mint USDC, or names those that may. */
   usdcMinter: Address;
   aavePool: Address;
   aToken: Address;

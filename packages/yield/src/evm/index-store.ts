@@ -9,7 +9,7 @@ const KEPT_MARKS = 300;
 /** How far the chain has been read. */
 export interface Cursor {
   nextBlock: bigint;
-  /** Of the block before; null: none has been read. */
+  /** Hash of the block before; null: none has been read. */
   lastHash: string | null;
 }
 

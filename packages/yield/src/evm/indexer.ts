@@ -14,9 +14,9 @@ import { keeperMovesIn, MOVE_EVENTS, movesIn } from './moves.ts';
 import type { Node } from './node.ts';
 import { blockAt, logsOf, logsOfBlock, timesOf } from './vault-logs.ts';
 
-/** What most providers of nodes answer in one request. */
+/** The blocks that most providers of nodes answer for in one request. */
 const MAX_BLOCKS = 2_000n;
-/** What a round may take before others have their turn. */
+/** The pieces that a round may take before others have their turn. */
 const MAX_PIECES = 50;
 const TOPICS = MOVE_EVENTS.map((eventName) => String(encodeEventTopics({ abi: VAULT_ABI, eventName })[0]));
 

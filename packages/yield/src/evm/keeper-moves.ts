@@ -1,4 +1,4 @@
-/** What the keeper moved, from the index of the vault's events, and why, as far as a keeper of ours said so. */
+/** The keeper's moves, from the index of the vault's events, with the reasons that a keeper of ours gave. */
 
 import type { Database } from '@farebox/core/db/connection';
 import type { Address } from 'viem';

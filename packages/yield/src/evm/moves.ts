@@ -1,4 +1,4 @@
-/** What the vault's events say about its shares: who got them for how much, and who gave them back. */
+/** Reads from the vault's events who got shares, for how much, and who gave them back. */
 import { type Address, parseEventLogs, type RpcLog, zeroAddress } from 'viem';
 import { VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
@@ -14,7 +14,7 @@ export interface Move {
   from: string | null;
   to: string | null;
   shares: bigint;
-  /** What was paid or received for them, in USDC units; null: the event does not say. */
+  /** The USDC units that were paid or received for them; null: the event does not say. */
   assets: bigint | null;
   /** USDC units for so many shares, without the fee; null: the event has no price. */
   price: { assets: bigint; shares: bigint } | null;
@@ -31,7 +31,7 @@ export function movesIn(logs: readonly RpcLog[]): Move[] {
   return [...byTransaction.values()].flatMap(ofTransaction);
 }
 
-/** What the keeper moved among the protocols. */
+/** A move of the keeper among the protocols. */
 export interface KeeperMove {
   blockNumber: bigint;
   logIndex: number;
@@ -64,7 +64,7 @@ export function keeperMovesIn(logs: readonly RpcLog[]): KeeperMove[] {
   });
 }
 
-/** Of a deposit that pays a fee, what buys no shares: `DUST` of `contracts/src/FareboxVault.sol`. */
+/** The units of a deposit with a fee that buy no shares: `DUST` of `contracts/src/FareboxVault.sol`. */
 const DUST = 2n;
 
 type Event = ReturnType<typeof parseEventLogs<typeof VAULT_ABI>>[number];
@@ -133,7 +133,7 @@ function moveOf(
   };
 }
 
-/** As an address is looked up. */
+/** Writes an address as it is looked up. */
 export function keyOf(address: Address): string {
   return address.toLowerCase();
 }
@@ -142,7 +142,7 @@ function walletOf(address: Address): string | null {
   return address === zeroAddress ? null : keyOf(address);
 }
 
-/** Of the events that moves are read from. */
+/** Names of the events that moves are read from. */
 export const MOVE_EVENTS = [
   'Transfer',
   'EntryFeePaid',

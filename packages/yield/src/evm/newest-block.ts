@@ -2,7 +2,7 @@
 
 /** A node that is further behind is not listened to: a minute, on Base. */
 const MAX_BLOCKS_BACK = 30n;
-/** What was seen is forgotten after this: it may have been a mistake of one node, which the others never come up to. */
+/** A block that was seen is forgotten after this: it may have been a mistake of one node, which the others never come up to. */
 const REMEMBERED_MS = 600_000;
 
 export interface NewestBlock {

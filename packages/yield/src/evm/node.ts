@@ -9,7 +9,7 @@ import { createNewestBlock, type NewestBlock } from './newest-block.ts';
 const RPC_TIMEOUT_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
 
-/** Without the block that the chain got Multicall3 in: what stands there now is asked, also on a chain that is young. */
+/** Base without the block in which it got Multicall3, so that calls work on a young chain too. */
 const CHAIN = {
   ...base,
   contracts: { multicall3: { address: base.contracts.multicall3.address } },
@@ -21,7 +21,7 @@ export interface Node {
   rpc: BatchingRpc;
   /** The same, as viem asks it. */
   chain: Chain;
-  /** What it was seen to know. */
+  /** The newest block that it was seen to know. */
   newest: NewestBlock;
   close(): Promise<void>;
 }
@@ -69,7 +69,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * What any node answers that serves the chain.
+ * Waits for an answer that any node serving the chain gives.
  *
  * @throws Problem 503 in place of whatever else it said: a limit of requests, a state that it has not yet, or nonsense
  */

@@ -28,7 +28,7 @@ export interface EvmYield extends Part {
   /** The vault's address, as configured. Null: there is no vault. */
   address: `0x${string}` | null;
   /**
-   * What a holder earns now, in percent a year after the fee on the yield; null, and why it is not known. Throws `Problem` 503
+   * The rate that a holder earns now, in percent a year after the fee on the yield; null, and why it is not known. Throws `Problem` 503
    * while the chain is silent. Null itself: there is no vault.
    */
   currentRate: (() => Promise<{ netApyPercent: number } | { netApyPercent: null; reason: string }>) | null;

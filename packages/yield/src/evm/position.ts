@@ -1,4 +1,4 @@
-/** What a wallet has in the vault, what it earned, and how it gets it out. */
+/** A wallet's position in the vault: its worth, its yield, and the ways to get it out. */
 import type { Address } from 'viem';
 import { VAULT_ABI } from '../contracts/abi.ts';
 import { usdcText } from '../figures.ts';
@@ -13,11 +13,11 @@ import { tryOut } from './steps.ts';
 /** A share has twelve decimals, six more than what is told of it. */
 const SHARE_UNITS_OF_SIX_PLACES = 1_000_000n;
 
-/** What shares that a wallet holds have cost it, by its own movements on the chain. */
+/** The cost of the shares that a wallet holds, by its own movements on the chain. */
 export interface EntryCost {
-  /** What it paid for the shares that it still holds, in USDC units: the entry fee is within. */
+  /** The USDC units that it paid for the shares that it still holds, entry fee included. */
   paid: bigint;
-  /** What those shares were worth when it got them. */
+  /** The worth of those shares when it got them. */
   worthAtEntry: bigint;
 }
 
@@ -87,7 +87,7 @@ export async function positionOf(
   };
 }
 
-/** As a decimal string with six places, rounded down; the raw number beside it is exact. */
+/** Writes shares as a decimal string with six places, rounded down; the raw number beside it is exact. */
 function sharesText(shares: bigint): string {
   return usdcText(shares / SHARE_UNITS_OF_SIX_PLACES);
 }

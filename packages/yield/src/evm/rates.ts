@@ -1,4 +1,4 @@
-/** What a deposit in a lending protocol earns in a year, from what the protocol says of itself. Percent a year, compounded. */
+/** Works out what a deposit in a lending protocol earns in a year, from what the protocol says of itself. Percent a year, compounded. */
 
 const SECONDS_PER_YEAR = 31_536_000;
 const DAYS_PER_YEAR = 365;
@@ -19,13 +19,13 @@ export function cometApyPercent(perSecond: bigint): number {
 
 /** A market of Morpho Blue, as its rate and its state are read. */
 export interface MorphoMarket {
-  /** Of the vault whose rate it is, in the market. */
+  /** The assets in the market of the vault whose rate it is. */
   vaultAssets: number;
   totalSupplyAssets: number;
   totalBorrowAssets: number;
   /** `borrowRateView`, a second times 1e18; zero for a market without a rate. */
   borrowPerSecond: bigint;
-  /** Of the interest, times 1e18. */
+  /** The part of the interest that is a fee, times 1e18. */
   fee: bigint;
 }
 
@@ -53,7 +53,7 @@ function marketApyPercent({ totalSupplyAssets, totalBorrowAssets, borrowPerSecon
   return 100 * borrowApy * (totalBorrowAssets / totalSupplyAssets) * (1 - Number(fee) / 1e18);
 }
 
-/** What is left of a rate after the performance fee. */
+/** Takes the performance fee off a rate. */
 export function netApyPercent(grossApyPercent: number, performanceBps: number): number {
   return grossApyPercent > 0 ? grossApyPercent * (1 - performanceBps / 10_000) : grossApyPercent;
 }

@@ -12,11 +12,11 @@ import { type Node, quantityFrom } from './node.ts';
 import { type Block, blockCallsOf, blockIn, PRICED_SHARES, sureOf, worthOf } from './snapshot.ts';
 import { returnedBy, type Step, type Trial, tryOut } from './steps.ts';
 
-/** Of a position in kind, what is too little to be told of: 0.0001 USDC. */
+/** A position in kind below this is too little to be told of: 0.0001 USDC. */
 const LEAST_TOLD = 100n;
-/** By how much the price may move against whoever leaves until the transaction is mined: a thousandth. */
+/** The most that the price may move against the leaver until the transaction is mined: a thousandth. */
 const SLIPPAGE_PER_MILLE = 1n;
-/** What an exit in kind hands over: each protocol's own, in their order, and USDC that is idle. */
+/** The parts that an exit in kind hands over: each protocol's own, in their order, and USDC that is idle. */
 const PARTS = [
   ...PROTOCOLS.map((name) => `your part in ${PROTOCOL_TITLES[name]}`),
   'your part of the USDC that lies idle',
@@ -25,7 +25,7 @@ const PARTS = [
 interface Held {
   block: Block;
   shares: bigint;
-  /** What they are worth by what can be read, in USDC units. */
+  /** Their worth in USDC units, by what can be read. */
   worth: bigint;
   /** USDC units of so many shares, by which a price is told. */
   pricedAssets: bigint;
@@ -34,7 +34,7 @@ interface Held {
   /** Whether that is all that the shares are worth. */
   isAll: boolean;
   complete: boolean;
-  /** What the wallet's part of each position is worth, in USDC units. */
+  /** The worth of the wallet's part of each position, in USDC units. */
   parts: readonly bigint[];
 }
 
@@ -42,7 +42,7 @@ interface Held {
 type LeavingStep = Step & { call: { function: string; parameters: Record<string, string | number> } };
 
 /**
- * What a wallet signs to leave.
+ * Builds the transaction that a wallet signs to leave.
  *
  * @param asked.how with all shares for USDC; with as many as USDC can be had for now; with all for what can be read of them; or with
  *   its part of each position, of which what is not handed over is given up only by who asks for that
@@ -237,7 +237,7 @@ function partsIn(bits: number): string[] {
   return PARTS.filter((_, index) => (bits & (1 << index)) !== 0);
 }
 
-/** What is not handed over, and stays with those who stay. */
+/** Warns of positions that are not handed over and stay with the other holders. */
 function givenUp({ parts }: Held, leaveBehind: number): Warning[] {
   const all = PARTS.flatMap((name, index) => {
     if ((leaveBehind & (1 << index)) === 0) return [];
@@ -249,7 +249,7 @@ function givenUp({ parts }: Held, leaveBehind: number): Warning[] {
   return [{ code: 'PART_IS_GIVEN_UP', message, costs: true }];
 }
 
-/** What somebody leaves behind who leaves for USDC while a position cannot be read. */
+/** Warns of what a leaver for USDC leaves behind while a position cannot be read. */
 function forfeited(how: Leaving, { complete }: Held): Warning[] {
   if (complete || how !== 'partly') return [];
   const message =

@@ -24,16 +24,16 @@ const HISTORY_DAYS = 30;
 export interface YieldRouteParts {
   node: Node;
   fixed(): Promise<Fixed>;
-  /** Not older than so many milliseconds. */
+  /** The vault's state, no older than so many milliseconds. */
   snapshot(maxAgeMs: number): Promise<Snapshot>;
   entryCost: EntryCostOf;
   samples: Samples;
   keeperMoves: KeeperMoves;
-  /** What the keeper did last, or why it did nothing; null: no keeper has looked. */
+  /** The keeper's last act, or why it did nothing; null: no keeper has looked. */
   lastLook(): Promise<ReportedLook | null>;
   baseUrl: string;
   limit: RateLimit;
-  /** Of what is read for one caller alone. */
+  /** The bounds on what is read for one caller alone. */
   freeReads: FreeReads;
   /** How long an answer may take. */
   patienceMs?: number;

@@ -1,4 +1,4 @@
-/** What transactions would do, one on top of the other, before anybody signs them (`eth_simulateV1`). */
+/** Simulates what transactions would do, one on top of the other, before anybody signs them (`eth_simulateV1`). */
 
 import { RpcRefusal } from '@farebox/core/chain-rpc/json-rpc';
 import { unavailable } from '@farebox/core/http/problem';
@@ -19,7 +19,7 @@ export type Outcome =
   | { ok: true; gasUsed: bigint; returned: Hex; logs: readonly Log[] }
   | { ok: false; failure: Failure; gasUsed: bigint };
 
-/** What a contract would say. */
+/** An event that a contract would emit. */
 export interface Log {
   address: string;
   topics: readonly string[];

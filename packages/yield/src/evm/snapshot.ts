@@ -28,14 +28,14 @@ export interface ProtocolState {
   reason: string | null;
   /** Whether it takes supplies and pays out; null: not known. */
   paused: boolean | null;
-  /** What the vault has there, in USDC units. */
+  /** The USDC units that the vault has there. */
   vaultAssets: bigint;
 }
 
 export interface VaultState {
   totalAssets: bigint;
   totalSupply: bigint;
-  /** What `PRICED_SHARES` are worth, with the performance fee that is due taken off. */
+  /** The worth of `PRICED_SHARES`, with the performance fee that is due taken off. */
   pricedAssets: bigint;
   entryBps: number;
   performanceBps: number;
@@ -53,7 +53,7 @@ export interface VaultState {
   /** From when on anybody may supply what lies idle, in seconds since 1970; 0: at any time. */
   nextSupplyAtS: number;
   idle: bigint;
-  /** What could be paid out now. */
+  /** The USDC units that could be paid out now. */
   liquidity: bigint;
   /** Whether every position could be read. */
   complete: boolean;
@@ -71,7 +71,7 @@ export interface Snapshot {
   protocols: Readonly<Record<ProtocolName, ProtocolState>>;
 }
 
-/** What so many shares are worth, in USDC units, rounded down. */
+/** Converts so many shares to USDC units, rounded down. */
 export function worthOf(shares: bigint, { pricedAssets }: Pick<VaultState, 'pricedAssets'>): bigint {
   return (shares * pricedAssets) / PRICED_SHARES;
 }
@@ -154,7 +154,7 @@ export function sureOf<Value>(answered: Answered<Value>): Value {
   throw chainUnavailable(answered.error);
 }
 
-/** What a vault says of itself, in the order in which it is read. */
+/** The calls that read a vault's state, in the order of their answers. */
 export function vaultCallsOf({ vault }: Pick<Fixed, 'vault'>) {
   const ask = { address: vault, abi: VAULT_ABI } as const;
   return [
@@ -264,7 +264,7 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
 
 type Rate = Pick<ProtocolState, 'grossApyPercent' | 'reason' | 'paused'>;
 
-/** Of a protocol that did not answer. The node's own words stay here: they may hold an address with a key. */
+/** The rate of a protocol that did not answer. The node's own words stay here: they may hold an address with a key. */
 function unread(what: string, paused: boolean | null = null): Rate {
   return { grossApyPercent: null, reason: `${what} could not be read`, paused };
 }

@@ -35,7 +35,7 @@ export type Trial =
       failure: Extract<Outcome, { ok: false }>['failure'];
     };
 
-/** What an account could not do, and is assumed in a simulation. */
+/** The things that an account lacks and a simulation assumes. */
 export interface Assumed {
   /** Units of USDC that it lacks. */
   usdc: bigint;
@@ -53,7 +53,7 @@ const MARGIN_NUMERATOR = 5n;
 const MARGIN_DENOMINATOR = 4n;
 const MARGIN_GAS = 10_000n;
 /**
- * What the vault must have left when a protocol fails: it refuses when the failure could be for lack of gas alone
+ * The gas that the vault must have left when a protocol fails: it refuses when the failure could be for lack of gas alone
  * (`Positions.sol`). One such protocol, then all three.
  */
 const FAILING_CALLS_GAS = [0n, 3_300_000n, 10_000_000n] as const;
@@ -114,7 +114,7 @@ export async function tryOut(
   return failureOf(last) ?? { ok: false, failedStep: 0, failure: UNKNOWN };
 }
 
-/** What the last transaction returned. @throws Problem 503 when the node says that it succeeds, and with another answer */
+/** Decodes what the last transaction returned. @throws Problem 503 when the node says that it succeeds, and with another answer */
 export function returnedBy<const Types extends readonly AbiParameter[]>(
   { returned }: Extract<Trial, { ok: true }>,
   types: Types,

@@ -1,10 +1,10 @@
-/** What a node answers about the vault's events, held against what was asked. */
+/** Reads the vault's events from a node, and checks them against what was asked. */
 
 import { type BatchingRpc, MAX_BATCH } from '@farebox/core/chain-rpc/json-rpc';
 import { numberToHex, type RpcLog } from 'viem';
 import { z } from 'zod';
 
-/** Whose events, and which of them. */
+/** The contract whose events are wanted, and which of them. */
 export interface Wanted {
   /** In lower case. */
   address: string;

@@ -1,4 +1,4 @@
-/** What is told of the vault as a whole: rates, figures, how it is used. */
+/** The public views of the vault as a whole: rates, figures, how it is used. */
 
 import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
@@ -57,7 +57,7 @@ export function ratesView({ baseUrl }: About, { readAtMs, block, vault, protocol
   };
 }
 
-/** What the keeper did last or left, and why. */
+/** Shows what the keeper did last or left, and why. */
 function keeperView({ at, report }: ReportedLook) {
   const { outcome, why, block, yearlyPercent, proposal, transaction, conduct = null } = report;
   return {
@@ -284,7 +284,7 @@ export function contractView({ fixed, baseUrl }: About, { vault, block }: Snapsh
   };
 }
 
-/** What a holder earns now after the fee on the yield, in percent a year; null: a protocol could not be read. */
+/** Works out what a holder earns now after the fee on the yield, in percent a year; null: a protocol could not be read. */
 export function currentRateOf({ vault, protocols }: Snapshot) {
   const gross = grossNow(protocols, vault);
   if (gross !== null) return { netApyPercent: rounded(netApyPercent(gross, vault.performanceBps)) };
@@ -292,7 +292,7 @@ export function currentRateOf({ vault, protocols }: Snapshot) {
   return { netApyPercent: null, reason: reason ?? 'A protocol of the vault cannot be read at the moment.' };
 }
 
-/** What all that the vault has earns now, by where it is: what lies idle earns nothing. Of a vault with next to nothing, what a deposit gets. */
+/** Works out what all the vault's funds earn now, by where they are: idle funds earn nothing. Of a vault with next to nothing, what a deposit gets. */
 function grossNow(protocols: Snapshot['protocols'], { active, idle, complete }: VaultState): number | null {
   if (!complete) return null;
   const lent = PROTOCOLS.reduce((sum, name) => sum + protocols[name].vaultAssets, 0n);
@@ -307,7 +307,7 @@ function grossNow(protocols: Snapshot['protocols'], { active, idle, complete }: 
   return earned / Number(lent + idle);
 }
 
-/** What a holder earns now, and where the most is to be had. */
+/** Shows what a holder earns now, and which protocol pays the most. */
 function currentView({ vault, protocols }: Snapshot) {
   const gross = grossNow(protocols, vault);
   const net = gross === null ? null : rounded(netApyPercent(gross, vault.performanceBps));

@@ -9,7 +9,7 @@ import { rateExceeded } from '@farebox/core/http/rate-limit';
 import { LRUCache } from 'lru-cache';
 
 const MINUTE_MS = 60_000;
-/** What was not used is saved up for so long. */
+/** Unused turns are saved up for so long. */
 const SAVED_MS = 5_000;
 /** A read waits so long for its turn; one that would wait longer is refused at once. */
 const MAX_WAIT_MS = 2_000;

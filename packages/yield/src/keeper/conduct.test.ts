@@ -1,4 +1,4 @@
-/** What samples of an index say: of steady interest, of what somebody arranged for a block, and of a market that dies. */
+/** Tests what samples of an index say: of steady interest, of what somebody arranged for a block, and of a market that dies. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { conductOf } from './conduct.ts';

@@ -1,5 +1,5 @@
 /**
- * What a protocol has done over hours, from the samples of its index: what it paid on average, and whether it was calm. A rate of one
+ * Judges a protocol's conduct over hours, from the samples of its index: what it paid on average, and whether it was calm. A rate of one
  * block says nothing here, since an index grows by time: whoever borrows everything for a block changes it by two seconds' interest.
  */
 import type { ProtocolName } from '../contracts/protocols.ts';
@@ -9,7 +9,7 @@ import type { Reading, Sample } from './samples.ts';
 export type Unrest = 'DRY' | 'JUMPED' | 'LOST';
 
 export interface Conduct {
-  /** What it paid a year over the last hours, as a part of one; null: the samples do not reach back far enough. */
+  /** Its yearly rate over the last hours, as a part of one; null: the samples do not reach back far enough. */
   averageRate: number | null;
   /** Null: it was calm for a day. */
   unrest: Unrest | null;
@@ -22,13 +22,13 @@ const SECONDS_PER_YEAR = 31_536_000;
 /** The average is over the least stretch of at least so long, and a stretch that began too long ago is none. */
 const AVERAGE_S = 6 * HOUR_S;
 const AVERAGE_AT_MOST_S = 12 * HOUR_S;
-/** What a rate is compared with, and for how long a protocol must have been calm. */
+/** The span that a rate is compared over, and for which a protocol must have been calm. */
 const DAY_S = 24 * HOUR_S;
-/** Nobody goes where more than this is lent: what comes may not come out again. */
+/** A move into a protocol is refused where more than this is lent: the money may not come out again. */
 const CEILING_UTILIZATION = 0.92;
-/** Whoever is where so much is lent, for as many samples as `LASTING`, leaves. */
+/** A position leaves a protocol that has lent so much for as many samples as `LASTING`. */
 const LEAVING_UTILIZATION = 0.97;
-/** What one block shows can be arranged: five minutes apart it takes as much money for as long. */
+/** One block can be arranged by somebody: five minutes apart it takes as much money for as long. */
 const LASTING = 3;
 /** A rate above twice that of the lowest hour of a day, and a hundredth, has jumped. */
 const JUMP_FACTOR = 2;
@@ -82,7 +82,7 @@ function lowestHour(readings: readonly { atS: number; index: bigint }[]): number
   return lowest;
 }
 
-/** By how much an index grew, as a part of one a year and not compounded. */
+/** Yearly growth of an index, as a part of one and not compounded. */
 function growthRate(then: { atS: number; index: bigint }, now: { atS: number; index: bigint }): number {
   if (then.index === 0n) return 0;
   const grown = Number(((now.index - then.index) * 10n ** 18n) / then.index) / 1e18;

@@ -14,7 +14,7 @@ export interface Standing {
 export interface Terms {
   /** A move must raise what the moved part earns by so much a year, in hundredths of a percent. */
   minGainBps: number;
-  /** What so much gas costs, in USDC micros. */
+  /** The cost of so much gas, in USDC micros. */
   costOf(gas: bigint): bigint;
 }
 
@@ -28,10 +28,10 @@ export interface Proposal {
   amountMicros: bigint;
   /** Less than the whole position, and why. */
   partial: 'liquidity' | 'share' | 'room' | 'depth' | null;
-  /** What the whole vault earns more in a year. */
+  /** The additional earnings of the whole vault in a year. */
   gainMicrosPerYear: bigint;
   costMicros: bigint;
-  /** What the target would pay after the move, a year, as a part of one. */
+  /** The target's yearly rate after the move, as a part of one. */
   rateAfter: number;
 }
 
@@ -49,7 +49,7 @@ const LEAST_MICROS = 1_000_000n;
 /** A move must have earned its cost back by then. */
 const EARN_BACK_DAYS = 30n;
 const DAYS_PER_YEAR = 365n;
-/** Of the most that can be moved: the more goes, the less the target pays. */
+/** The divisors of the most that can be moved: the more goes, the less the target pays. */
 const PARTS = [1n, 2n, 4n, 8n] as const;
 /** Between two protocols of which neither has many markets, and with the vault's own reading. */
 const MOVE_GAS = 600_000n;
@@ -96,7 +96,7 @@ function whyNone(held: readonly ProtocolName[], lenders: Lenders): 'NO_HISTORY' 
 
 type Candidate = Pick<Proposal, 'from' | 'to' | 'amountMicros' | 'partial'>;
 
-/** What could be moved: from each position to each other protocol, the most that the vault's limits let through, or a part. */
+/** Lists the possible moves: from each position to each other protocol, the most that the vault's limits let through, or a part. */
 function candidates({ inProtocol, total, limits }: Standing, lenders: Lenders): Candidate[] {
   const found: Candidate[] = [];
   for (const from of PROTOCOLS) {
@@ -129,7 +129,7 @@ function candidates({ inProtocol, total, limits }: Standing, lenders: Lenders): 
 }
 
 /**
- * What the whole vault would earn more. The source counts with what it paid on average, and what remains there is not thought to
+ * Reckons what a move would add to the earnings of the whole vault. The source counts with what it paid on average, and what remains there is not thought to
  * earn more. The target counts with the lower of its average and its rate of now, less what comes takes away from it by its curve: a
  * rate that somebody arranged for a block lures nobody, and one that somebody spoilt for a block costs a look.
  */
@@ -152,7 +152,7 @@ async function reckon(
   return { ...candidate, gainMicrosPerYear: BigInt(Math.floor(gain)), costMicros, rateAfter };
 }
 
-/** What a move out of a protocol takes. The others are read by the vault, which costs about as much as coming there. */
+/** The gas that a move out of a protocol takes. The others are read by the vault, which costs about as much as coming there. */
 function gasOf(lenders: Lenders, from: ProtocolName): bigint {
   return PROTOCOLS.reduce((gas, name) => {
     const more = lenders[name]?.moreGas;

@@ -95,7 +95,7 @@ async function makeAavePoor(): Promise<void> {
 }
 
 /**
- * For 26 hours the three have paid and lent what they pay and lend now, or what is told.
+ * Writes down 26 hours in which the three have paid and lent what they pay and lend now, or what is told.
  *
  * @param past percent a year, and the part of a protocol that was lent
  */

@@ -83,7 +83,7 @@ export interface KeeperParts {
   nowMs(): number;
 }
 
-/** What a round has found out, as far as it came. */
+/** The findings of a round, as far as it came. */
 type Found = Omit<KeeperReport, 'outcome' | 'why'>;
 
 /**
@@ -201,7 +201,7 @@ async function leaveTheBad(
   return null;
 }
 
-/** Who would get what lies idle: as the contract spreads it, the active one first, each as far as to its share of the whole. */
+/** The protocols that would get the idle funds: as the contract spreads it, the active one first, each as far as to its share of the whole. */
 function takersOf(
   idle: bigint,
   { inProtocol, total, limits }: Standing,
@@ -254,7 +254,7 @@ async function readLenders(at: At, to: Addresses): Promise<Partial<Record<Protoc
   return lenders;
 }
 
-/** What was read is noted, and each protocol judged by what was noted before. */
+/** Notes what was read, and judges each protocol by what was noted before. */
 async function judged(
   { sql, vault }: KeeperParts,
   lenders: Partial<Record<ProtocolName, Read>>,
@@ -305,7 +305,7 @@ async function addressesOf(client: Chain, vault: Address, blockNumber: bigint): 
   return { vault, usdc, aavePool, aToken, comet, metaMorpho };
 }
 
-/** What so much gas costs, in micro-USD, at the price of ether that Aave lends by. */
+/** Prices so much gas in micro-USD, at the price of ether that Aave lends by. */
 async function gasPrice(
   client: Chain,
   relayer: KeeperParts['relayer'],

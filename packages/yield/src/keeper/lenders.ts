@@ -13,9 +13,9 @@ export interface Lender extends Reading {
   room: bigint;
   /** How much the vault could take out now, of what it has in it. */
   liquid: bigint;
-  /** What it pays a year when so much has come (or gone, negative), as a part of one, by the second and not compounded. */
+  /** Its yearly rate when so much has come (or gone, negative), as a part of one, by the second and not compounded. */
   yearlyRate(changeMicros: bigint): Promise<number>;
-  /** What a move costs more because of it than one between two of the simplest: where it comes, or is only read, and where it leaves. */
+  /** The gas that a move with it costs beyond one between two of the simplest protocols: where it comes, or is only read, and where it leaves. */
   moreGas: { coming: bigint; leaving: bigint };
 }
 
@@ -42,7 +42,7 @@ const BOUNDLESS = (1n << 128n) - 1n;
 const COMET_INDEX_SCALE = 10n ** 24n;
 /** A MetaMorpho's own limit is 30. */
 const MAX_MARKETS = 30n;
-/** Of each market of a MetaMorpho beyond the first, measured with 15 and with 30: docs/vault.md, Gas. */
+/** Gas for each market of a MetaMorpho beyond the first, measured with 15 and with 30: docs/vault.md, Gas. */
 const MARKET_GAS = { coming: 30_000n, leaving: 140_000n };
 const NO_MORE_GAS = { coming: 0n, leaving: 0n };
 /** So many shares of a MetaMorpho that their worth tells its price to many places. */
@@ -177,7 +177,7 @@ export async function readMetaMorpho(at: At, { metaMorpho, vault }: Addresses): 
   };
 }
 
-/** What is lent of what the MetaMorpho has: of each market the part that its borrowers have, by what the MetaMorpho has there. */
+/** The part of the MetaMorpho's assets that is lent: of each market the part that its borrowers have, by what the MetaMorpho has there. */
 function utilizationOf(markets: readonly Market[]): number {
   const total = markets.reduce((sum, { own }) => sum + own, 0n);
   const lent = markets.reduce(
@@ -197,7 +197,7 @@ interface Market {
     lastUpdate: bigint;
     fee: bigint;
   };
-  /** What the MetaMorpho has in it, and may have. */
+  /** The amount that the MetaMorpho has in it, and the most that it may have. */
   own: bigint;
   cap: bigint;
 }
@@ -280,7 +280,7 @@ function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** Nothing of nothing is 0. */
+/** Divides a part by its whole; a part of an empty whole is 0. */
 function partOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number(part) / Number(whole);
 }

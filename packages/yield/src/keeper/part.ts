@@ -18,11 +18,11 @@ const CHAIN_ID = 8453;
 const LOOK_EVERY_MS = 60_000;
 /** A key that cannot pay for so many moves makes none. */
 const LEAST_MOVES = 2n;
-/** What somebody has to see to. */
+/** The outcomes that a person has to see to. */
 const AMISS: ReadonlySet<Outcome> = new Set(['LEFT', 'NOT_KEEPER', 'INCOMPLETE', 'OUT_OF_GAS', 'REVERTED']);
 
 /**
- * Who moves the yield vault's funds. Without a key for it nothing of it is there.
+ * Opens the keeper, which moves the yield vault's funds. It is absent without a key of its own.
  *
  * @param needs.vault null: there is none
  * @param needs.upstreams of them the node of Base; null: nothing of it is there either

@@ -1,4 +1,4 @@
-/** What the keeper last did or left, and why: written by whichever replica looked, read by all. */
+/** The keeper's last report, what it did or left and why: written by whichever replica looked, read by all. */
 import type { Database } from '@farebox/core/db/connection';
 import type { ProtocolName } from '../contracts/protocols.ts';
 import type { Unrest } from './conduct.ts';
@@ -9,7 +9,7 @@ export type Outcome =
   | ('COOLING' | 'INCOMPLETE' | 'NOT_KEEPER' | 'OUT_OF_GAS' | 'REFUSED' | 'REVERTED' | 'UNREADABLE');
 
 export interface ReportedConduct {
-  /** What it paid over the last hours, percent a year, not compounded; null: the samples do not reach back far enough. */
+  /** Its average rate over the last hours, percent a year, not compounded; null: the samples do not reach back far enough. */
   averagePercent: number | null;
   /** How much of what was lent to it is borrowed now. */
   utilizationPercent: number;
@@ -23,9 +23,9 @@ export interface KeeperReport {
   why: string;
   /** The block that everything was read at; null: the chain could not be read. */
   block: string | null;
-  /** What each protocol pays now, percent a year, not compounded; null: it could not be read. */
+  /** The rate of each protocol now, percent a year, not compounded; null: it could not be read. */
   yearlyPercent: Readonly<Record<ProtocolName, number | null>>;
-  /** What each did over hours; null: it could not be read. Older reports do not say. */
+  /** The conduct of each over hours; null: it could not be read. Older reports do not say. */
   conduct?: Readonly<Record<ProtocolName, ReportedConduct | null>>;
   /** The best move that was found, whether or not it was made. Amounts are USDC micros as decimal text. */
   proposal: {
@@ -39,22 +39,22 @@ export interface KeeperReport {
     yearlyPercentAfter: number;
   } | null;
   transaction: string | null;
-  /** By how much a move must raise the yearly rate of what is moved, in hundredths of a percent. Older reports do not say. */
+  /** The least rise of the yearly rate of moved funds that a move must bring, in hundredths of a percent. Older reports do not say. */
   minGainBps?: number;
 }
 
 /** Why a move is made: what it was expected to bring when it was sent. */
 export interface MoveReason {
-  /** What the two paid a year over the hours before it, percent, not compounded; null: it could not be read. */
+  /** The yearly rates of the two over the hours before it, percent, not compounded; null: it could not be read. */
   yearlyPercentBefore: { from: number | null; to: number | null };
-  /** What the target pays after it. */
+  /** The target's rate after it. */
   yearlyPercentAfter: number;
   gainMicrosPerYear: string;
   costMicros: string;
   partial: NonNullable<KeeperReport['proposal']>['partial'];
 }
 
-/** For so long it is told why a move was made. */
+/** The time for which the reason of a move is kept. */
 const REASONS_KEPT_MS = 400 * 86_400_000;
 
 /**

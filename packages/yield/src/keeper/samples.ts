@@ -1,4 +1,4 @@
-/** What each protocol's index was, and how much of it was lent: noted every five minutes, by whichever replica looks. */
+/** Samples of each protocol's index and of how much of it was lent: noted every five minutes, by whichever replica looks. */
 import type { Database } from '@farebox/core/db/connection';
 import type { ProtocolName } from '../contracts/protocols.ts';
 
@@ -7,9 +7,9 @@ export const SAMPLE_SECONDS = 300;
 /** So far back is looked. */
 const KEPT_SECONDS = 3 * 86_400;
 
-/** What one protocol said of itself. */
+/** One protocol's own figures. */
 export interface Reading {
-  /** What a unit that was lent at the protocol's beginning has grown to, in a unit of the protocol's own. */
+  /** The present size of a unit that was lent at the protocol's beginning, in a unit of the protocol's own. */
   index: bigint;
   /** The part of what was lent to it that its borrowers have: 0 to 1. */
   utilization: number;

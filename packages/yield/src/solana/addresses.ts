@@ -21,10 +21,10 @@ export const USDC_RESERVE = address('D6q6wuQSrifJKZYpR1M8R4YawnLDtDsMmWM1NbBmgJ5
 /** Holds the USDC that is not lent out. */
 export const LIQUIDITY_VAULT = address('Bgq7trRgVMeq33yt235zM2onQ4bRDBsY5EWiTetF4qw6');
 export const FEE_VAULT = address('BbDUrk1bVtSixgQsPLBJFZEF7mwGstnD5joA1WzYvYFX');
-/** Of the collateral token ("cToken", 6 decimals), which a deposit mints to the wallet. */
+/** Mint of the collateral token ("cToken", 6 decimals), which a deposit mints to the wallet. */
 export const COLLATERAL_MINT = address('B8V6WVjPxW1UGwVDfxH2d2r8SyT4cqn7dQRK6XneVa7D');
 /** Holds the collateral of those who borrow; wallets never use it. */
 export const COLLATERAL_VAULT = address('3DzjXRfxRm6iejfyyMynR4tScddaanrePJ1NJU2XnPPL');
 
-/** What mainnet-beta began with: a node of another chain has another. */
+/** The genesis hash of mainnet-beta: a node of another chain has another. */
 export const GENESIS_HASH = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';

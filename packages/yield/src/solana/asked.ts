@@ -1,4 +1,4 @@
-/** What a caller asks for: a wallet, an amount. Whatever is wrong is told with the field and what would be right. */
+/** Reads a caller's request: a wallet, an amount. Whatever is wrong is told with the field and what would be right. */
 
 import { type FieldIssue, Problem } from '@farebox/core/http/problem';
 import { type Address, isAddress, isOffCurveAddress } from '@solana/kit';

@@ -19,11 +19,11 @@ import { setUnitLimit, setUnitPrice } from './instructions.ts';
 import type { Account, Node, Simulation } from './node.ts';
 import { type Priority, priceFor, pricesNow, type UnitPrice } from './unit-price.ts';
 
-/** As long as this what nodes say of slots and of prices is anybody's who asks. */
+/** The time for which one answer about slots or prices serves every caller. */
 const SHARED_MS = { slots: 2_000, prices: 20_000 };
 const MICRO_LAMPORTS = 1_000_000n;
 const SIGNATURE_LAMPORTS = 5_000n;
-/** Of a token account, and of a wallet that goes on existing. */
+/** Rent of a token account, and below it the rent of a wallet that goes on existing. */
 export const TOKEN_RENT_LAMPORTS = 2_039_280n;
 const WALLET_RENT_LAMPORTS = 890_880n;
 /** A slot, where the node has not measured it, and what is believed of a measurement. */
@@ -34,7 +34,7 @@ export interface Warning {
   message: string;
 }
 
-/** What a transaction is made from: the work, and how many units it may take. */
+/** The parts of a transaction: the work, and how many units it may take. */
 export interface Work {
   action: string;
   note: string;
@@ -42,7 +42,7 @@ export interface Work {
   instructions: readonly Instruction[];
 }
 
-/** What every transaction of a bundle shares. */
+/** The terms that every transaction of a bundle shares. */
 export interface Terms {
   blockhash: string;
   lastValidBlockHeight: number;
@@ -52,7 +52,7 @@ export interface Terms {
 }
 
 /**
- * What bundles are made with. Prices and the length of a slot are asked for once for all who want them at a time; the blockhash
+ * Reads the terms that bundles are made with. Prices and the length of a slot are asked for once for all who want them at a time; the blockhash
  * is always the newest, since a transaction with an old one is good for nothing.
  *
  * @returns throws what the node's client throws
@@ -113,7 +113,7 @@ export function unsigned(wallet: Address, work: Pick<Work, 'units' | 'instructio
   return Buffer.from(getTransactionEncoder().encode(compileTransaction(message))).toString('base64');
 }
 
-/** What transactions cost at most, beside rent. */
+/** Adds up what transactions cost at most, beside rent. */
 export function feesOf(works: readonly Work[], { unitPrice }: Terms): bigint {
   return works.reduce((sum, work) => sum + SIGNATURE_LAMPORTS + priorityLamports(work, unitPrice), 0n);
 }
@@ -122,7 +122,7 @@ function priorityLamports({ units }: Pick<Work, 'units'>, { price }: UnitPrice):
   return (BigInt(units) * price) / MICRO_LAMPORTS + 1n;
 }
 
-/** What is paid for landing soon, how it came about, and what else could be asked for. */
+/** Shows the price of landing soon, how it came about, and the other choices. */
 export function priorityView(works: readonly Work[], { unitPrice }: Terms) {
   const { priority, price, source, levels } = unitPrice;
   return {
@@ -135,7 +135,7 @@ export function priorityView(works: readonly Work[], { unitPrice }: Terms) {
 }
 
 /**
- * What the wallet lacks to pay for its transactions.
+ * Tells what SOL the wallet lacks to pay for its transactions.
  *
  * @param lamports.fees and what it lays out for accounts that are opened
  * @throws Problem 409 when the account can pay for none, however much it holds
@@ -186,7 +186,7 @@ export function lifetimeView({ blockhash, lastValidBlockHeight, blockhashExpires
   };
 }
 
-/** What the programs' own codes mean, for those that a wallet or its owner can do something about. */
+/** Meanings of the programs' own codes, for those that a wallet or its owner can do something about. */
 const CODES: Readonly<Record<number, { code: string; message: string }>> = {
   1: { code: 'INSUFFICIENT_USDC', message: 'The token account does not hold enough.' },
   17: { code: 'ACCOUNT_FROZEN', message: 'A token account of the wallet is frozen by the issuer.' },

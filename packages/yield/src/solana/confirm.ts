@@ -22,7 +22,7 @@ export interface ConfirmParts {
   verify: Verify;
   claims: Claims;
   fees: Fees;
-  /** Of claims that are left open, by the caller's address. */
+  /** The bound on claims that are left open, by the caller's address. */
   claimLimit: Pick<RateLimit, 'take'>;
   nowMs(): number;
 }
@@ -41,7 +41,7 @@ export function readSignature(value: unknown, example: object): string {
   return value;
 }
 
-/** What the caller says was deposited; null: nothing was said. @throws Problem 400 */
+/** Reads the amount that the caller says was deposited; null: nothing was said. @throws Problem 400 */
 export function readClaimed(value: unknown, example: object): bigint | null {
   return value === undefined || value === null ? null : readUnits(value, 'amountUsdcRaw', example);
 }

@@ -1,5 +1,5 @@
 /**
- * What a wallet paid for the collateral that it holds. The chain knows what it holds; what that cost follows from its deposits and
+ * Works out what a wallet paid for the collateral that it holds. The chain knows what it holds; what that cost follows from its deposits and
  * withdrawals, one after the other. Whatever it did elsewhere is seen by what it held before the next of them.
  */
 
@@ -9,7 +9,7 @@ export interface Move {
   slot: bigint;
   /** Minted by a deposit, burned by a withdrawal. */
   collateral: bigint;
-  /** What a deposit paid into the reserve, what a withdrawal took out of it. */
+  /** USDC units that a deposit paid into the reserve, or a withdrawal took out of it. */
   usdc: bigint;
   heldBefore: bigint;
   heldAfter: bigint;
@@ -43,7 +43,7 @@ export function costBasisOf(moves: readonly Move[], heldNow: bigint): CostBasis 
 }
 
 /**
- * What of a withdrawal is yield: what comes out, less what that share of the collateral cost.
+ * The yield in a withdrawal: what comes out, less what that share of the collateral cost.
  *
  * @param of.gross USDC units that the reserve pays
  * @param of.burned collateral that is given for it, of `of.held`
@@ -59,7 +59,7 @@ export function yieldIn(
   return earned > 0n ? earned : 0n;
 }
 
-/** Of what has a price and what has none, a withdrawal takes the same part. */
+/** Takes a withdrawal off the basis: the same part of collateral with a price and without. */
 function after(basis: CostBasis, { heldBefore, collateral }: Move): CostBasis {
   if (heldBefore === 0n) return basis;
   const left = heldBefore > collateral ? heldBefore - collateral : 0n;
@@ -69,13 +69,13 @@ function after(basis: CostBasis, { heldBefore, collateral }: Move): CostBasis {
   };
 }
 
-/** As much of it as can still be there. */
+/** Cuts the basis down to what can still be there. */
 function atMost(basis: CostBasis, held: bigint): CostBasis {
   if (basis.collateral <= held) return basis;
   return { collateral: held, usdc: dividedUp(basis.usdc * held, basis.collateral) };
 }
 
-/** By slot; within one, each begins with what the one before it left. */
+/** Orders moves by slot; within one, each begins with what the one before it left. */
 function inOrder(moves: readonly Move[]): Move[] {
   const bySlot = Map.groupBy(moves, ({ slot }) => slot);
   const slots = [...bySlot.keys()].sort((one, other) => (one < other ? -1 : 1));

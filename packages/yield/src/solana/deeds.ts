@@ -1,5 +1,5 @@
 /**
- * What a transaction that landed did, as far as the portal is concerned. Nothing that a caller says is asked here: amounts are those of
+ * Reads from a landed transaction what it did, as far as the portal is concerned. Nothing that a caller says is asked here: amounts are those of
  * the chain's balances, and instructions count by what they are, wherever a wallet's own stand between them.
  */
 import type { Address } from '@solana/kit';
@@ -122,7 +122,7 @@ export async function withdrawalIn(landed: Landed, treasuryAccount: string): Pro
 }
 
 /**
- * What a wallet paid to the treasury for a deposit, in this transaction or another; null: nothing. What a withdrawal pays is part of it,
+ * The fee that a wallet paid to the treasury for a deposit, in this transaction or another; null: nothing. What a withdrawal pays is part of it,
  * and no fee of a deposit.
  */
 export function feeIn(landed: Landed, treasuryAccount: string): PaidFee | null {
@@ -202,7 +202,7 @@ function soleLending(
   return { instruction, inner: inner.get(index) ?? [] };
 }
 
-/** What the token program was told to mint or burn at an account; null: nothing is shown. */
+/** The amount that the token program was told to mint or burn at an account; null: nothing is shown. */
 function amountOf(
   inner: readonly Instruction[],
   kinds: ReadonlySet<number>,
@@ -224,7 +224,7 @@ function discriminatorOf({ data }: Instruction): string {
   return Buffer.from(data.subarray(0, 8)).toString('hex');
 }
 
-/** By how much a token account holds more afterwards. */
+/** The increase of a token account's balance. */
 function gained({ tokens }: Landed, account: string): bigint {
   const token = tokens.get(account);
   return token === undefined ? 0n : token.after - token.before;

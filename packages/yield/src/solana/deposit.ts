@@ -39,7 +39,7 @@ const CLOSED_RETRY_MS = 600_000;
 export interface DepositParts extends TrialParts {
   portal: Portal;
   intents: Intents;
-  /** What bundles are made with now. */
+  /** The terms that bundles are made with now. */
   terms(priority: Priority): Promise<Terms>;
   nowMs(): number;
 }

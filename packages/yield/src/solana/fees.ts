@@ -2,12 +2,12 @@
 import type { Database, Transaction } from '@farebox/core/db/connection';
 import { DEPOSIT_FEE_BPS } from './terms.ts';
 
-/** What a program may leave over of a deposit, in units. */
+/** The units that a program may leave over of a deposit. */
 const LEFT_OVER = 2n;
 const MAX_MATCHED = 200;
 /** So many fees of a wallet are sent back by one payment, whose memo names them all: a transaction holds no more. */
 const MAX_TOGETHER = 5;
-/** For so long the deposit of a fee that is due back is still looked for. */
+/** The time for which the deposit of a fee that is due back is still looked for. */
 const LATE_MS = 7 * 86_400_000;
 
 /** Why a fee is due back. */
@@ -27,10 +27,10 @@ export interface Fee {
   looked_from: bigint | null;
 }
 
-/** What one payment of the treasury's sends back to a wallet. */
+/** One payment of the treasury's back to a wallet. */
 export interface Due {
   wallet: string;
-  /** Of the fees that are named here. */
+  /** The sum of the fees that are named here, in USDC units. */
   usdc: bigint;
   /** When the oldest of them was paid. */
   since: Date;
@@ -160,7 +160,7 @@ function sought(sql: Database, nowMs: () => number) {
   };
 }
 
-/** What is known of fees. */
+/** The queries about known fees. */
 function told(sql: Database) {
   return {
     /** The fees of these signatures that are not refunded yet. */
@@ -193,7 +193,7 @@ function told(sql: Database) {
     },
 
     /**
-     * What is due back, one payment for each wallet: those first whose deposit failed on the chain, then the largest. So payments that
+     * Lists what is due back, one payment for each wallet: those first whose deposit failed on the chain, then the largest. So payments that
      * somebody makes to the treasury for nothing stand below what wallets miss.
      */
     async due({ skip, most }: { skip: number; most: number }): Promise<{ due: Due[]; total: number }> {

@@ -1,4 +1,4 @@
-/** What the node says, or the 503 of a chain that cannot be read. */
+/** Passes on the node's answer, or the 503 of a chain that cannot be read. */
 import { chainUnavailable, isOutage } from './node.ts';
 
 /** @throws Problem 503 while the node is silent */

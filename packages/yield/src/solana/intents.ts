@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '@farebox/core/db/connection';
 
-/** As the interface has it. */
+/** The life of a built transaction, as the interface has it. */
 export const INTENT_MS = 120_000;
 /** More slots than a bundle's two minutes have: what the program allows now it must still allow when the bundle lands. */
 export const LANDS_WITHIN_SLOTS = 400n;
@@ -42,7 +42,7 @@ export function createIntents(sql: Database, nowMs: () => number) {
       }
     },
 
-    /** Nothing was built for it: the key is free again. */
+    /** Frees the key of an intent for which nothing was built. */
     async giveBack({ id }: Intent): Promise<void> {
       await sql`DELETE FROM solana_yield_intents WHERE id = ${id}`;
     },

@@ -1,5 +1,5 @@
 /**
- * What the portal does without a request: claims that were left open are settled from the chain, deposits are found by their fees, and
+ * The portal's work without a request: claims that were left open are settled from the chain, deposits are found by their fees, and
  * fees that found no deposit are listed as due back. Every step may be made by several replicas at once and end anywhere: what is
  * taken is taken for a while, and what is written is written once.
  */
@@ -16,14 +16,14 @@ import type { Portal } from './portal.ts';
 import type { Verify } from './verify.ts';
 import type { Walk } from './walk.ts';
 
-/** What is taken is somebody else's after this. */
+/** Work that was taken may be taken by another replica after this. */
 const LEASE_MS = 120_000;
-/** As many as one request asks about. */
+/** The claims that one request asks about. */
 const CLAIMS = 200;
 const UNREAD = 25;
 const OPEN_MOVES = 200;
 const MAX_SILENT = 3;
-/** What a round does at most, so that no kind of work waits for another one that never ends. */
+/** The most that a round does, so that no kind of work waits for another one that never ends. */
 const ROUND = { claimBatches: 5, unreadBatches: 20, fees: 100, calls: 300 };
 /** A claim that the chain knows nothing of is given up after this, its blockhash being long over in the chain's own time too. */
 const GIVEN_UP_MS = { age: 600_000, chain: 180_000 };
@@ -57,7 +57,7 @@ export type Keeper = ReturnType<typeof createKeeper>;
 export function createKeeper(parts: KeeperParts) {
   return {
     /**
-     * What wallets wait for: claims are settled, and what was confirmed becomes final. It waits for nothing that others may pile up.
+     * Does what wallets wait for: settles claims, and makes final what was confirmed. It waits for nothing that others may pile up.
      *
      * @throws when the database does not answer
      */
@@ -165,7 +165,7 @@ async function finish({ node, moves, logger }: KeeperParts): Promise<void> {
   }
 }
 
-/** What the walk listed is fetched and written down. */
+/** Fetches what the walk listed, and writes it down. */
 async function readListed(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
   const { node, walk, book, logger, nowMs } = parts;
   const unread = await walk.takeUnread(UNREAD, nowMs() + LEASE_MS);

@@ -8,7 +8,7 @@ export interface WalletMove extends Move {
   wallet: string;
   /** Null: the chain does not say. */
   atMs: number | null;
-  /** What the same transaction paid to the treasury. */
+  /** The fee that the same transaction paid to the treasury. */
   fee: bigint;
 }
 
@@ -58,7 +58,7 @@ export function createMoves(sql: Database, nowMs: () => number) {
     },
 
     /**
-     * What a wallet's collateral cost.
+     * Works out what a wallet's collateral cost.
      *
      * @param heldNow what its own account of the collateral token holds
      * @returns collateral that came through this portal, and what was paid for it; none is known of the rest

@@ -3,7 +3,7 @@ import type { Portal } from './portal.ts';
 
 /** A node that is so far behind one that answered before is not listened to. */
 const MAX_SLOTS_BACK = 150n;
-/** What was seen is forgotten after this: it may have been a mistake of one node, which the others never come up to. */
+/** A slot that was seen is forgotten after this: it may have been a mistake of one node, which the others never come up to. */
 const REMEMBERED_MS = 600_000;
 
 /** The same portal, which does not believe a node that has fallen behind what was seen lately. */

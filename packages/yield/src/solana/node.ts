@@ -1,4 +1,4 @@
-/** What this portal asks a node of Solana, and how its answers are read. https://solana.com/docs/rpc/http */
+/** The questions of this portal to a node of Solana, and the reading of the answers. https://solana.com/docs/rpc/http */
 
 import { RpcRefusal, RpcUnreachable } from '@farebox/core/chain-rpc/json-rpc';
 import { unavailable } from '@farebox/core/http/problem';
@@ -10,7 +10,7 @@ const RPC_TIMEOUT_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
 /** The code with which a node says that a transaction is of a version above those that were asked for. */
 const VERSION_NOT_SUPPORTED = -32015;
-/** As many signatures as a node lists, and as many statuses as it tells, at once. */
+/** The most signatures that a node lists at once, and the most statuses that it tells. */
 export const PAGE = 1_000;
 const MAX_STATUSES = 256;
 /**
@@ -53,9 +53,9 @@ export interface Landed {
   err: unknown;
   signers: readonly string[];
   instructions: readonly Instruction[];
-  /** What programs called, by the index of the instruction above that it began with. */
+  /** Instructions that programs called, by the index of the instruction above that it began with. */
   inner: ReadonlyMap<number, readonly Instruction[]>;
-  /** By the token account's address. */
+  /** Token balances, by the token account's address. */
   tokens: ReadonlyMap<string, TokenBalance>;
   /** The texts of its memos and other lines that programs logged. */
   logs: readonly string[];
@@ -74,10 +74,10 @@ export interface Listed {
   atMs: number | null;
 }
 
-/** What running a transaction would do at the newest block. */
+/** The effect of running a transaction at the newest block. */
 export interface Simulation {
   slot: number;
-  /** As the node says it; null: it would succeed. */
+  /** The error as the node says it; null: it would succeed. */
   err: unknown;
   logs: readonly string[];
   unitsConsumed: number;
@@ -179,7 +179,7 @@ export function openNode(urls: readonly string[], nowMs: () => number) {
 
 type Ask = <Output>(shape: z.ZodType<Output>, method: string, ...params: unknown[]) => Promise<Output>;
 
-/** How the chain stands. */
+/** The questions about the present state of the chain. */
 function nowOf(ask: Ask) {
   return {
     /** Accounts at one slot, in the order that they are asked for. @param addresses at most 100 */
@@ -221,7 +221,7 @@ function nowOf(ask: Ask) {
         : (newest.samplePeriodSecs * 1_000) / newest.numSlots;
     },
     /**
-     * What was paid lately for a unit of work by those who wrote to these accounts, in millionths of a lamport: one fee for each slot.
+     * The prices lately paid for a unit of work by those who wrote to these accounts, in millionths of a lamport: one fee for each slot.
      *
      * @param percentile the part of a slot's transactions that paid less, in hundredths of a percent; null: the least, which all nodes tell.
      *   Others than these refuse the word, or do not heed it
@@ -265,7 +265,7 @@ function statusOf({
   return { slot, err: err ?? null, final: confirmationStatus === 'finalized' };
 }
 
-/** What landed. */
+/** The questions about transactions that landed. */
 function pastOf(ask: Ask) {
   return {
     /** @returns null where the node knows none, or not what it did; `unreadable`: one of a version that nobody here builds */
@@ -280,7 +280,7 @@ function pastOf(ask: Ask) {
         throw error;
       }
     },
-    /** What became of transactions, however long ago; null: the node knows none. @param signatures at most 256 */
+    /** Asks what became of transactions, however long ago; null: the node knows none. @param signatures at most 256 */
     async statuses(signatures: readonly string[]): Promise<{ slot: number; statuses: (Status | null)[] }> {
       if (signatures.length > MAX_STATUSES) throw new Error(`at most ${MAX_STATUSES} statuses at once`);
       const { context: at, value } = await ask(statuses, 'getSignatureStatuses', signatures, {

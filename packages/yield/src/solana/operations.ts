@@ -14,7 +14,7 @@ const PRIORITY = {
 };
 const TRANSACTION = { step: 1, action: 'fee', base64: 'AQAA…', version: 0 };
 
-/** What costs nothing, in one place. */
+/** Describes an operation that costs nothing. */
 const free = (operationId: string, summary: string) =>
   ({ operationId, tags: [TAG], summary, security: [] }) as const;
 

@@ -1,4 +1,4 @@
-/** What the reserve can pay to whoever asks for a withdrawal now: its answer, its refusal and the position tell the same. */
+/** The amount that the reserve can pay for a withdrawal now: its answer, its refusal and the position tell the same. */
 import { LANDS_WITHIN_SLOTS } from './intents.ts';
 import { accrue, cTokensToBurn, freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
 import type { Reserve } from './model/reserve.ts';

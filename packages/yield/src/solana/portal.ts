@@ -1,4 +1,4 @@
-/** What the portal stands on: the chain, the lending program and its accounts, which must be those that this code was written for. */
+/** Checks what the portal stands on: the chain, the lending program and its accounts, which must be those that this code was written for. */
 
 import { type Problem, unavailable } from '@farebox/core/http/problem';
 import { type Address, address, getAddressDecoder } from '@solana/kit';
@@ -20,7 +20,7 @@ import { accrue } from './model/interest.ts';
 import { decodeMarket, decodeReserve, LayoutError, type Market, type Reserve } from './model/reserve.ts';
 import { type Account, chainUnavailable, isOutage, type Node } from './node.ts';
 
-/** What programs belong to, whichever way they were put on the chain. */
+/** The loaders that own programs, whichever way these were put on the chain. */
 const LOADERS: ReadonlySet<string> = new Set([
   'BPFLoader1111111111111111111111111111111111',
   'BPFLoader2111111111111111111111111111111111',
@@ -55,7 +55,7 @@ export interface Portal {
   treasuryAccount(): Promise<Address>;
   sinceSlot: number;
   /**
-   * What the chain has in place of what this portal was made for; null: nothing. Asked until it is null, and no more.
+   * Says in what the chain differs from what this portal was made for; null: in nothing. Asked until it is null, and no more.
    *
    * @throws what the node's client throws
    */
@@ -135,7 +135,7 @@ function reserveAt(slot: number, reserveAccount: Account | null, marketAccount: 
 }
 
 /**
- * What the chain has in place of what this portal was made for; null: nothing.
+ * Says in what the chain differs from what this portal was made for; null: in nothing.
  *
  * @throws what the node's client throws
  */

@@ -45,7 +45,7 @@ function clockAt(ms: number): Account {
   return { owner: 'Sysvar', data: new Uint8Array(data), lamports: 1n, executable: false };
 }
 
-/** What is said of a wallet that holds so much, a month after the reserve was read. */
+/** Shows the position of a wallet that holds so much, a month after the reserve was read. */
 function told(
   held: bigint,
   {

@@ -1,4 +1,4 @@
-/** What a wallet has in the reserve, what it earned, and what it would receive if it left now. */
+/** A wallet's position in the reserve: its worth, its yield, and what a full withdrawal would pay now. */
 import type { Address } from '@solana/kit';
 import { timeText, usdcText } from '../figures.ts';
 import { COLLATERAL_MINT } from './addresses.ts';
@@ -33,7 +33,7 @@ interface Held {
   collateral: bigint;
   basis: CostBasis;
   valueRaw: bigint;
-  /** Of what has a known cost. */
+  /** The yield of the collateral that has a known cost. */
   yieldRaw: bigint;
 }
 
@@ -119,7 +119,7 @@ function depositedView(held: Held) {
   };
 }
 
-/** What a withdrawal of everything comes to at this slot; later ones pay more. */
+/** Shows what a withdrawal of everything comes to at this slot; later ones pay more. */
 function leavingView(read: Read, { collateral, valueRaw, yieldRaw }: Held, isFrozen: boolean) {
   const payable = payableNow(read, read.chainAtMs ?? read.readAtMs);
   const withdrawalFee = partOf(valueRaw, WITHDRAWAL_FEE_BPS);

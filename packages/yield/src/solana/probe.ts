@@ -5,7 +5,7 @@ import { ownAccountsOf, transferUsdc } from './instructions.ts';
 import { decodeMarket, decodeReserve } from './model/reserve.ts';
 import { type Node, openNode } from './node.ts';
 
-/** What a method of the node came to. */
+/** The result of asking a method of the node. */
 export interface ProbedMethod {
   method: string;
   /** Null: it answers as the portal needs it. */

@@ -33,7 +33,7 @@ function inPath(name: string, schema: object) {
   return { name, in: 'path', required: true, schema };
 }
 
-/** What the portal tells. */
+/** The operations that read from the portal. */
 export const READING_OPERATIONS = {
   operations: [
     told('manifest', 'getSolanaYieldManifest', 'How the portal is used, step by step, and what it earns', {

@@ -5,7 +5,7 @@ import { createHttpServer } from '../../../core/src/http/server.ts';
 import { createFreeReads } from '../free-reads/budget.ts';
 import { type ReadingParts, readingRoutes } from './reading-routes.ts';
 
-/** As a public node: so many questions in ten seconds. */
+/** The questions that a public node takes in ten seconds. */
 const NODE_TAKES = 100;
 
 test('a burst of free reads from one address leaves the node to another caller and to payments', async () => {

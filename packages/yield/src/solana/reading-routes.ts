@@ -22,7 +22,7 @@ export interface ReadingParts extends Omit<PositionParts, 'links'>, About {
   /** Null: there is no vault to be compared with. */
   baseRate: OtherRate | null;
   limit: RateLimit;
-  /** Of what is read for one caller alone. */
+  /** The bounds on what is read for one caller alone. */
   freeReads: FreeReads;
   addressOf(request: FastifyRequest): string;
 }

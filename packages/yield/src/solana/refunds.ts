@@ -39,7 +39,7 @@ export function feeRefundsView(
   };
 }
 
-/** What one payment sends back to a wallet, as the operator makes it. @param treasury the wallet that it was paid to */
+/** Describes one payment back to a wallet, as the operator makes it. @param treasury the wallet that it was paid to */
 export function owedFor({ signatures, wallet, usdc, since, reason, further }: Due, treasury: string): Owed {
   const many = signatures.length + further > 1;
   const about = many ? ` ${signatures.length} of ${signatures.length + further} fees of this wallet.` : '';

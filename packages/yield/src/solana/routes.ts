@@ -28,10 +28,10 @@ const EXAMPLES = {
 
 export interface PortalRouteParts extends ConfirmParts, DepositParts, WithdrawParts {
   baseUrl: string;
-  /** Whom a wallet's owner can write to; null: nobody is named. */
+  /** The mail address that a wallet's owner can write to; null: nobody is named. */
   contactEmail: string | null;
   limit: RateLimit;
-  /** Of what is read for one caller alone. */
+  /** The bounds on what is read for one caller alone. */
   freeReads: FreeReads;
   addressOf(request: FastifyRequest): string;
 }

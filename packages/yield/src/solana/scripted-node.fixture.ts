@@ -1,4 +1,4 @@
-/** For tests: a node that says of each transaction what it is told to, over a real socket, and that can fail as nodes do. */
+/** A node for tests that says of each transaction what it is told to, over a real socket, and that can fail as nodes do. */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,20 +20,20 @@ import {
   transferUsdc,
 } from './instructions.ts';
 
-/** As the transaction has it. */
+/** An instruction, as the transaction has it. */
 interface Step {
   programAddress: string;
   accounts?: readonly { address: string }[];
   data?: ArrayLike<number>;
 }
 
-/** What a scripted transaction did. */
+/** The effects of a scripted transaction. */
 export interface Script {
   signers: readonly string[];
   steps: readonly Step[];
-  /** By the index of the step that it began with. */
+  /** Inner steps, by the index of the step that began them. */
   inner?: Readonly<Record<number, readonly Step[]>>;
-  /** By the token account: its mint, and what it holds before and after. */
+  /** Balances by token account: its mint, and what it holds before and after. */
   tokens?: Readonly<Record<string, readonly [mint: string, before: bigint, after: bigint]>>;
   err?: unknown;
   slot?: number;
@@ -72,7 +72,7 @@ export async function startScriptedNode(treasury: Address) {
     [COLLATERAL_MINT, account(TOKEN_PROGRAM, mint())],
     [treasuryAccount, account(TOKEN_PROGRAM, token(USDC_MINT, treasury))],
   ]);
-  /** Who asks about these waits until it is let go. */
+  /** Requests about these wait until the gate opens. */
   let gate: Promise<void> = Promise.resolve();
 
   const methods: Readonly<Record<string, (...params: never[]) => unknown>> = {

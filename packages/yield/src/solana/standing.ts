@@ -9,13 +9,13 @@ import { DEPOSIT_FEE_BPS, PERFORMANCE_FEE_BPS, WITHDRAWAL_FEE_BPS } from './term
 export const CLOCK_SYSVAR = 'SysvarC1ock11111111111111111111111111111111';
 const CLOCK_BYTES = 40;
 const CLOCK_TIME_AT = 32;
-/** As long as this a reading may take, with all that it asks one after the other. */
+/** The longest that a reading may take, with all that it asks one after the other. */
 const READ_MS = 12_000;
 /** The other vault is a comparison, and keeps nobody waiting. */
 const OTHER_MS = 3_000;
 const DAYS_PER_YEAR = 365;
 
-/** What the vault on Base earns now, in percent a year after its fee; null: why it is not known. */
+/** Tells what the vault on Base earns now, in percent a year after its fee; null: why it is not known. */
 export type OtherRate = () => Promise<{ netApyPercent: number } | { netApyPercent: null; reason: string }>;
 
 export type Compared = Awaited<ReturnType<OtherRate>>;

@@ -1,10 +1,10 @@
-/** What the portal charges, and the bounds of what it takes. Amounts are USDC units. */
+/** The portal's charges, and the bounds of what it takes. Amounts are USDC units. */
 
-/** Of what a wallet brings, in hundredths of a percent. */
+/** The fee on what a wallet deposits, in hundredths of a percent. */
 export const DEPOSIT_FEE_BPS = 50n;
-/** Of what a withdrawal takes out of the reserve. */
+/** The fee on what a withdrawal takes out of the reserve. */
 export const WITHDRAWAL_FEE_BPS = 50n;
-/** Of what it earned. */
+/** The fee on the yield of a withdrawal. */
 export const PERFORMANCE_FEE_BPS = 1_500n;
 const BPS = 10_000n;
 /** With its fee. */

@@ -15,16 +15,16 @@ import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
 
 /** Between a look at the reserve and the simulation others may change it: so often it is looked at again before a difference counts. */
 const ATTEMPTS = 3;
-/** What may differ: units that roundings leave over, and one part of so many, since a changed rate counts for the slots between. */
+/** The tolerance between simulation and model: units that roundings leave over, and one part of so many, since a changed rate counts for the slots between. */
 const LEFT_OVER = 2n;
 const PARTS = 1_000_000_000n;
 const DIFFERS_RETRY_MS = 600_000;
 
-/** What a transaction would do to a token account, and what the model says it would. */
+/** The effect of a transaction on a token account, by its simulation and by the model. */
 export interface Tried {
   slot: bigint;
   unitsConsumed: number;
-  /** By how much the token account holds more afterwards. */
+  /** The increase of the token account's balance. */
   change: bigint;
   modelled: bigint;
   agrees: boolean;
@@ -44,7 +44,7 @@ export interface Trial {
   now: ReserveNow;
   /** The token account, as it was read with the reserve. */
   before: Account | null;
-  /** By how much the model says that it will hold more. @param reserve with interest up to the transaction's slot */
+  /** The increase that the model expects. @param reserve with interest up to the transaction's slot */
   model(reserve: Reserve): bigint;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What is paid for a unit of work, in millionths of a lamport, so that a transaction lands while others compete for the same accounts.
+ * The price paid for a unit of work, in millionths of a lamport, so that a transaction lands while others compete for the same accounts.
  * Nodes tell the least that landed in each slot, which is nothing as a rule. Some tell percentiles too; elsewhere the transactions
  * that wrote to the reserve in recent blocks are read.
  */
@@ -22,7 +22,7 @@ const MOST: Readonly<Record<Level, bigint>> = { low: 200_000n, medium: 500_000n,
 export const MOST_ASKED = 10_000_000n;
 /** How many recent transactions are read, and from how many slots. */
 const RECENT = { transactions: 12, slots: 150 };
-/** Nobody waits longer for prices. */
+/** The longest that a caller waits for prices. */
 const PATIENCE_MS = 2_000;
 /** The instruction that sets the price: its number, and the bytes of a u64 behind it. */
 const SET_UNIT_PRICE = { number: 3, bytes: 9 };
@@ -43,7 +43,7 @@ const NONE: Prices = { levels: LEAST, source: 'least' };
 
 type Asked = Pick<Node, 'priorityFees' | 'recentWrites' | 'transaction'>;
 
-/** What others pay now. Whatever the node says or does not say, this answers within two seconds. */
+/** Reads the prices that others pay now. Whatever the node says or does not say, this answers within two seconds. */
 export async function pricesNow(node: Asked): Promise<Prices> {
   const stopped = new AbortController();
   const late = pause(PATIENCE_MS, NONE, { signal: stopped.signal }).catch(() => NONE);
@@ -94,7 +94,7 @@ async function percentilesOf(node: Asked): Promise<Record<Level, bigint> | null>
   }
 }
 
-/** What transactions paid for a unit that wrote to the reserve in recent blocks. */
+/** The unit prices of transactions that wrote to the reserve in recent blocks. */
 async function recentlyPaid(node: Asked): Promise<bigint[]> {
   const listed = await node.recentWrites(LIQUIDITY_VAULT, RECENT.transactions);
   const newest = listed[0]?.slot ?? 0;
@@ -105,7 +105,7 @@ async function recentlyPaid(node: Asked): Promise<bigint[]> {
   return landed.filter((each) => each !== null && each !== 'unreadable').map(paidIn);
 }
 
-/** What a transaction paid for a unit; 0: it asked for no priority. */
+/** The unit price of a transaction; 0: it asked for no priority. */
 function paidIn({ instructions }: Landed): bigint {
   for (const { program, data } of instructions)
     if (

@@ -1,4 +1,4 @@
-/** What is told of the reserve and of the portal as a whole: rates, figures, how it is used. */
+/** The public views of the reserve and of the portal as a whole: rates, figures, how it is used. */
 import { sandboxMark } from '@farebox/core/http/sandbox-notice';
 import { timeText, usdcText } from '../figures.ts';
 import {

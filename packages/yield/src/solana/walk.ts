@@ -99,7 +99,7 @@ export function createWalk(parts: {
   };
 }
 
-/** What was listed, until it has been looked at. */
+/** The list of found transactions, until each has been looked at. */
 function listedOf(sql: Database, nowMs: () => number) {
   return {
     /** Takes listed ones to look at; nobody else gets them before `untilMs`. */

@@ -42,19 +42,19 @@ const CLOSED_RETRY_MS = 600_000;
 export interface WithdrawParts extends TrialParts {
   portal: Portal;
   moves: Moves;
-  /** What bundles are made with now. */
+  /** The terms that bundles are made with now. */
   terms(priority: Priority): Promise<Terms>;
   nowMs(): number;
 }
 
 export interface WithdrawAsked {
   wallet: Address;
-  /** What the reserve pays, in USDC units, before fees. */
+  /** The USDC units that the reserve pays, before fees. */
   amount: bigint | 'MAX';
   priority: Priority;
 }
 
-/** What a withdrawal comes to, at the slot that it is reckoned in. */
+/** The sums of a withdrawal, at the slot that it is reckoned in. */
 interface Reckoned {
   burned: bigint;
   gross: bigint;
@@ -119,7 +119,7 @@ interface Built {
   work: Work;
 }
 
-/** Whoever leaves is let out by what the program does: where the model says something else, all is reckoned from the simulation anew. */
+/** Builds and tries a withdrawal by what the program does: where the model says something else, all is reckoned from the simulation anew. */
 async function tryBuilt(
   parts: WithdrawParts,
   { own, terms, now, before }: { own: OwnAccounts; terms: Terms; now: ReserveNow; before: Account | null },

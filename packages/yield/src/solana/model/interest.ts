@@ -7,23 +7,23 @@ import type { CurvePoint, Reserve } from './reserve.ts';
 
 const FRACTION_BITS = 60n;
 export const ONE_SF = 1n << FRACTION_BITS;
-/** As the program has it, for which two slots pass in a second. */
+/** Slots in the program's year, in which two pass in a second. */
 export const SLOTS_PER_YEAR = 63_072_000;
 const BPS = 10_000n;
 const SLOT_MS_OF_PROGRAM = 500;
-/** What a cluster's slots last at the least and at the most: a sample beyond says more of its node than of time. */
+/** The shortest and the longest slots of a cluster: a sample beyond says more of its node than of time. */
 const SLOT_MS_BOUNDS = { least: 350, most: 600 } as const;
 
-/** What a deposit of an amount gives. */
+/** The result of a deposit of an amount. */
 export interface Minted {
   cTokensRaw: bigint;
-  /** What the program takes: up to a unit or two less than was offered, since a cToken is worth more than a unit. */
+  /** The units that the program takes: up to a unit or two less than was offered, since a cToken is worth more than a unit. */
   paidRaw: bigint;
 }
 
 /** Fractions of 1 a year. */
 export interface YearlyRates {
-  /** Without compounding. */
+  /** The rate without compounding. */
   supplyApr: number;
   /** With compounding in every slot. */
   supplyApy: number;
@@ -72,7 +72,7 @@ export function utilizationSf(reserve: Reserve): bigint {
   return supply === 0n ? 0n : (reserve.borrowedSf << FRACTION_BITS) / supply;
 }
 
-/** What borrowers pay in a program's year, without the host's fixed rate: the curve at this utilization. */
+/** The rate that borrowers pay in a program's year, without the host's fixed rate: the curve at this utilization. */
 export function borrowRateSf(reserve: Reserve): bigint {
   const use = smaller(utilizationSf(reserve), ONE_SF);
   // The program looks the segment up by whole bps, rounded to the nearest, and takes a point's rate as it stands.
@@ -84,14 +84,14 @@ export function borrowRateSf(reserve: Reserve): bigint {
   return rise / BigInt(to.utilizationBps - from.utilizationBps) + fromBps(from.rateBps);
 }
 
-/** What a deposit of up to this much mints. The reserve must be accrued to the deposit's slot. */
+/** Works out what a deposit of up to this much mints. The reserve must be accrued to the deposit's slot. */
 export function cTokensFor(reserve: Reserve, amountRaw: bigint): Minted {
   const { collateral, liquiditySf } = exchangeRate(reserve);
   const cTokensRaw = ((amountRaw * collateral) << FRACTION_BITS) / liquiditySf;
   return { cTokensRaw, paidRaw: dividedUp(cTokensRaw * liquiditySf, collateral << FRACTION_BITS) };
 }
 
-/** What a redemption of cTokens pays. The reserve must be accrued to the redemption's slot. */
+/** Works out what a redemption of cTokens pays. The reserve must be accrued to the redemption's slot. */
 export function usdcFor(reserve: Reserve, cTokensRaw: bigint): bigint {
   const { collateral, liquiditySf } = exchangeRate(reserve);
   return (cTokensRaw * liquiditySf) / (collateral << FRACTION_BITS);
@@ -103,7 +103,7 @@ export function cTokensToBurn(reserve: Reserve, usdcRaw: bigint): bigint {
   return dividedUp((usdcRaw * collateral) << FRACTION_BITS, liquiditySf);
 }
 
-/** What the vault can pay out now to whoever does not wait in the queue. */
+/** The units that the vault can pay out now to those who do not wait in the queue. */
 export function freeLiquidityRaw(reserve: Reserve): bigint {
   const free = reserve.availableRaw - usdcFor(reserve, reserve.queuedCollateralRaw);
   return free < 0n ? 0n : free;
@@ -124,7 +124,7 @@ export function withdrawalRoomRaw({ withdrawalCap: cap }: Reserve, nowS: bigint)
 }
 
 /**
- * What lending and borrowing come to in a year of real time. The program counts two slots for a second; real slots are
+ * Works out the rates of lending and borrowing in a year of real time. The program counts two slots for a second; real slots are
  * shorter, so that more of its years fit into one.
  *
  * @param slotMs what a slot lasts, as the node measured it; taken within 350 and 600 ms
@@ -147,7 +147,7 @@ export function toNumber(valueSf: bigint): number {
   return Number(valueSf) / Number(ONE_SF);
 }
 
-/** What one unit grows to in so many slots: exactly up to 4, then by the first terms of the binomial series. */
+/** Compounds one unit over so many slots: exactly up to 4, then by the first terms of the binomial series. */
 function compounded(rateSf: bigint, slots: bigint): bigint {
   const base = rateSf / BigInt(SLOTS_PER_YEAR);
   const once = ONE_SF + base;

@@ -5,7 +5,7 @@
 import { type Address, getAddressDecoder } from '@solana/kit';
 import { LENDING_PROGRAM } from '../addresses.ts';
 
-/** What the account must be, and where its fields are (bytes from its start; little-endian). */
+/** The marks of the account, and the places of its fields (bytes from its start; little-endian). */
 const RESERVE = {
   bytes: 8_624,
   discriminator: '2bf2ccca1af73b7f',
@@ -92,7 +92,7 @@ export interface Reserve {
   availableRaw: bigint;
   borrowedSf: bigint;
   mintDecimals: number;
-  /** What one unit that was borrowed at the beginning is owed for now, times 2⁶⁰. */
+  /** The debt now of one unit that was borrowed at the beginning, times 2⁶⁰. */
   cumulativeBorrowRateSf: bigint;
   protocolFeesSf: bigint;
   referrerFeesSf: bigint;
