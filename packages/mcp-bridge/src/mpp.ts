@@ -11,10 +11,10 @@ import { isUsdc } from './usdc.ts';
 
 const REQUIRED_META = 'org.paymentauth/payment-required';
 const CREDENTIAL_META = 'org.paymentauth/credential';
-/** As for x402: long enough to be sent again after a lost answer, and no longer than an hour. */
+/** Bounds of a credential's life, as for x402: long enough to be sent again after a lost answer, and no longer than an hour. */
 const MIN_VALID_MS = 10_000;
 const MAX_VALID_MS = 3_600_000;
-/** What a transfer on Tempo costs there is some 0.0001 USD; the limits do not count it. */
+/** The highest fee of a transfer on Tempo: it costs some 0.0001 USD, which the limits do not count. */
 const MAX_TEMPO_FEE_MICROS = 10_000n;
 /** The price of gas on Tempo is in units of which a micro-USD has a million millions. */
 const TEMPO_FEE_UNITS = 1_000_000_000_000n;
@@ -51,7 +51,7 @@ export function challengesOf(result: Record<string, unknown>): readonly unknown[
 /** Whether `_meta` of a call pays by MPP. */
 export const isOfMpp = (meta: Record<string, unknown>): boolean => meta[CREDENTIAL_META] !== undefined;
 
-/** Until when a credential is good: no transfer that it signs outlives its challenge. */
+/** The time until which a credential is good: no transfer that it signs outlives its challenge. */
 export function mppEndsAtMs(meta: Record<string, unknown>): number {
   const { challenge } = meta[CREDENTIAL_META] as { challenge: { expires: string } };
   return Date.parse(challenge.expires);

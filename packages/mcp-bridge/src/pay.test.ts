@@ -1,4 +1,4 @@
-/** What a wallet signs is decided here, whatever a server asks for. */
+/** Tests that the bridge decides what a wallet signs, whatever a server asks for. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';

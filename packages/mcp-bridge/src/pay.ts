@@ -33,14 +33,14 @@ const x402Terms = z.looseObject({
   accepts: z.array(z.unknown()).max(50),
 });
 
-/** What a result asks to be paid, in the words of each way; at least one of them. */
+/** The payment terms of a result, in the words of each way; at least one of them. */
 export interface Terms {
   x402: z.infer<typeof x402Terms> | null;
   /** Challenges of MPP. */
   challenges: readonly unknown[];
 }
 
-/** What a result asks to be paid; null for any other result. */
+/** Reads the payment terms of a result; null for any other result. */
 export function termsOf(result: Record<string, unknown>): Terms | null {
   if (result.isError !== true) return null;
   const x402 = x402Terms.safeParse(result.structuredContent).data ?? null;
@@ -49,7 +49,7 @@ export function termsOf(result: Record<string, unknown>): Terms | null {
 }
 
 export interface Payer {
-  /** Whose money it is: no secret. */
+  /** The name of the payer, which is no secret. */
   name: string;
   /** Sent with paid calls and with free tools. */
   apiKey: string | null;
@@ -59,7 +59,7 @@ export interface Payer {
    */
   quote(terms: Terms, named: string | null): Quote | string;
   /**
-   * Until when a payment that the server says it has not taken is good.
+   * The time until which a payment is good that the server says it has not taken.
    *
    * @param meta of the call that it was sent with
    * @returns null when the server's word that it has not is the end of it
@@ -151,7 +151,7 @@ async function walletPayer(settings: Settings): Promise<Payer> {
   };
 }
 
-/** What fails while it is signed is told to an agent: in words that hold no key and no address of a node. */
+/** Reports a failure of signing to an agent in words that hold no key and no address of a node. */
 function toldPlainly(quote: Quote, secrets: readonly string[]): Quote {
   return {
     ...quote,

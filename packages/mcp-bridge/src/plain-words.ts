@@ -1,4 +1,4 @@
-/** What may be said of a library's error: it may hold the address of a node, and such an address often holds a key. */
+/** Cuts a library's error down to what may be said: it may hold the address of a node, and such an address often holds a key. */
 
 const MAX_WORDS = 200;
 /** Shorter parts of an address are words such as `v2`. */

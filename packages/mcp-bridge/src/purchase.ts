@@ -20,13 +20,13 @@ const PAUSES_MS = [250, 1_000, 2_500, 5_000];
 const MAX_PAUSE_MS = 15_000;
 /** Each time another call has given the same purchase up while this one was at it. */
 const MAX_ROUNDS = 3;
-/** What a wallet signs has a few hundred, and what a server asks to be repeated in it some thousands. */
+/** The longest payment: a signature has a few hundred characters, and what a server wants repeated in it some thousands. */
 const MAX_PAYMENT_CHARACTERS = 65_536;
 
 export interface ToolCall {
   name: string;
   arguments: Record<string, unknown>;
-  /** By which the caller names the purchase, so that it can be repeated; null when it does not. */
+  /** The caller's name for the purchase, so that it can be repeated; null when it does not. */
   named: string | null;
   signal: AbortSignal;
   onProgress(told: Record<string, unknown>): void;
@@ -56,7 +56,7 @@ export interface BuyerParts {
   /** Opens the file on first use, and throws while it cannot be used. */
   spending: () => Spending;
   limits: Limits;
-  /** Of the server, so that another server is never sent what one was paid with. */
+  /** Address of the server, so that another server is never sent what one was paid with. */
   url: URL;
   nowMs: () => number;
   log(line: string): void;
@@ -119,7 +119,7 @@ async function buyAnew(
   return present(parts, opened, call);
 }
 
-/** Without a credential: costs nothing, and is told the price before anything else. */
+/** Asks the price by a call without a credential, which costs nothing. */
 async function askPrice({ upstream }: BuyerParts, call: ToolCall): Promise<UpstreamResult> {
   const params = { name: call.name, arguments: call.arguments };
   try {
@@ -239,7 +239,7 @@ async function sendOnce(
   }
 }
 
-/** What JSON-RPC answers to a message that it cannot take. Other codes of its own may follow a charge. */
+/** The error codes of JSON-RPC for a message that it cannot take. Other codes of its own may follow a charge. */
 const NOT_TAKEN: readonly number[] = [-32_700, -32_600, -32_601, -32_602];
 const REQUEST_TIMEOUT = 408;
 const hasDoneNothing = ({ code }: Refused) =>
@@ -247,7 +247,7 @@ const hasDoneNothing = ({ code }: Refused) =>
 
 type Outcome = 'paid' | 'refused' | 'uncharged' | 'unknown';
 
-/** What became of the payment, as the server says it. */
+/** The outcome of a payment, as the server says it. */
 function outcomeOf(result: UpstreamResult): Outcome {
   if (isRefusedPayment(result)) return 'refused';
   if (result.isError !== true) return 'paid';
@@ -284,7 +284,7 @@ function record(
   return false;
 }
 
-/** What a key was charged may be more than the price that was told before; what a wallet signed is what it pays. */
+/** The amount charged: a key may pay more than the price that was told before, a wallet pays what it signed. */
 function chargedMicros(payer: Payer, { micros }: Purchase, result: UpstreamResult): bigint {
   const { creditsUsedUsd } = told(result);
   const charged =
@@ -325,7 +325,7 @@ function noted(unpaid: UpstreamResult, code: string, message: string): UpstreamR
   };
 }
 
-/** What is the same purchase: the same question to the same server, with the same money, whichever tool asks it. */
+/** Identifies a purchase: the same question to the same server, with the same money, whichever tool asks it. */
 function fingerprint({ url, payer }: BuyerParts, call: ToolCall): string {
   const { name, arguments: input } = soldBy(call);
   // Without the toolset: it says what is listed, and not what is sold.

@@ -1,4 +1,4 @@
-/** What a call costs, and how it would be paid: the same for each way to pay. */
+/** The price of a call and the way to pay it: the same for each way to pay. */
 
 export interface Payment {
   id: string;
@@ -7,7 +7,7 @@ export interface Payment {
   micros: bigint;
 }
 
-/** What these terms cost, and how that would be paid. */
+/** The price of some terms, and how it would be paid. */
 export interface Quote {
   micros: bigint;
   /** Makes the payment; moves nothing. @throws Error when it cannot be signed */

@@ -21,7 +21,7 @@ const MAX_CALLS = 20;
 /** After that long a list is asked for again: which tools are free may change with the server. */
 const LIST_KEPT_MS = 60_000;
 const MAX_PAGES = 50;
-/** What is read for the caller as it stands at the server. */
+/** The methods that are passed on to the server as they are. */
 const READ = [
   'resources/list',
   'resources/templates/list',
@@ -212,7 +212,7 @@ async function answered(work: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** What was asked, without what belongs to this connection. */
+/** The parameters of a request, without what belongs to this connection. */
 function paramsOf(params: unknown): UpstreamResult {
   const { _meta, ...kept } = (params ?? {}) as Record<string, unknown>;
   return kept;

@@ -1,4 +1,4 @@
-/** What the bridge is told by its environment: where it buys, with what, and how much it may spend. */
+/** Reads the bridge's settings from its environment: where it buys, with what, and how much it may spend. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ export const NETWORKS = {
   polygon: 'eip155:137',
   arbitrum: 'eip155:42161',
   ethereum: 'eip155:1',
-  /** By MPP alone. */
+  /** Tempo, where payment is by MPP alone. */
   tempo: 'eip155:4217',
 } as const;
 export type NetworkName = keyof typeof NETWORKS;
@@ -22,7 +22,7 @@ const WAYS = ['x402', 'mpp'] as const;
 export type WayToPay = (typeof WAYS)[number];
 
 export interface Settings {
-  /** Of the server's `/mcp`, with the toolset that it is to list. */
+  /** Address of the server's `/mcp`, with the toolset that it is to list. */
   url: URL;
   apiKey: string | null;
   evmKey: string | null;
@@ -35,7 +35,7 @@ export interface Settings {
   payBy: readonly WayToPay[];
   /** A node of Tempo, which a payment there is built with. */
   tempoRpcUrl: string;
-  /** What a call and a day (UTC) may cost without a person being asked. */
+  /** The most that a call, and below it a day (UTC), may cost without asking a person. */
   maxCallMicros: bigint;
   maxDayMicros: bigint;
   /** How long the server may say nothing. */

@@ -1,5 +1,5 @@
 /**
- * What was spent, and which purchases are open: a small file that outlives the process, and that several processes share.
+ * Records what was spent and which purchases are open: a small file that outlives the process, and that several processes share.
  * A purchase is written down before its payment leaves, so that nothing is paid twice and no limit is passed by a crash.
  */
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
@@ -12,7 +12,7 @@ const MAX_FRESH = 100;
 const FRESH_FOR_MS = 10 * 60_000;
 /** With those that were left behind. None makes room for another: the same request would be paid a second time. */
 const MAX_OPEN = 10_000;
-/** As long as a server keeps an answer, from when it was asked for last. */
+/** The time for which a server keeps an answer, from when it was asked for last. */
 const OPEN_FOR_MS = 24 * 3_600_000;
 const KEPT_DAYS = 31;
 const LOCK_WAIT_MS = 5_000;
@@ -43,9 +43,9 @@ const SCHEMA = `
 
 export interface Purchase {
   id: string;
-  /** What is bought, by whom and with what: the same question again is the same purchase until it is answered. */
+  /** Fingerprint of what is bought, by whom and with what: the same question again is the same purchase until it is answered. */
   request: string;
-  /** What is sent with the call: JSON. */
+  /** The payment that is sent with the call, in JSON. */
   payment: string;
   micros: bigint;
 }
@@ -71,7 +71,7 @@ export interface Denial {
 }
 
 export interface Spending {
-  /** What today's answers cost, and what open purchases may still cost. */
+  /** The cost of today's answers, and what open purchases may still cost. */
   todayMicros(): bigint;
   /** The open purchase of this request; null without one. */
   openFor(request: string): Purchase | null;
@@ -156,7 +156,7 @@ export function openSpending(file: string, nowMs: () => number): Spending {
   };
 }
 
-/** What becomes of payments that leave. */
+/** The writes about payments that leave. */
 function sendsOf(
   database: DatabaseSync,
   {
@@ -231,7 +231,7 @@ function openFile(file: string): DatabaseSync {
 const NOT_ON_ITS_WAY = `NOT EXISTS (SELECT 1 FROM sends WHERE purchase = purchases.id AND until_ms > ?)`;
 const LAST_SENT_MS = `max(opened_ms, coalesce((SELECT max(sent_ms) FROM sends WHERE purchase = purchases.id), 0))`;
 
-/** What is asked of the file within a transaction. */
+/** The reads of the file within a transaction. */
 function reader(database: DatabaseSync, nowMs: () => number) {
   const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const today = () => dayOf(nowMs());

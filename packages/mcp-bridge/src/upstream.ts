@@ -22,7 +22,7 @@ export class AnswerLost extends Error {}
 /** The server said no to the message: an HTTP status of 4xx, or an error of JSON-RPC. */
 export class Refused extends Error {
   readonly code: number;
-  /** For how long it asks to wait; null when it does not say. */
+  /** The wait that it asks for; null when it does not say. */
   readonly retryAfterMs: number | null;
   constructor(code: number, words: string, retryAfterMs: number | null = null) {
     super(words.slice(0, MAX_WORDS));
@@ -37,7 +37,7 @@ export interface Asking {
   /** How long all of it may take. */
   timeoutMs: number;
   signal: AbortSignal;
-  /** What the server tells while it works. */
+  /** Receives what the server tells while it works. */
   onProgress?(told: Record<string, unknown>): void;
 }
 
