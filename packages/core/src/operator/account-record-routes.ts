@@ -15,7 +15,7 @@ const searchQuery = z.object({
     .default(''),
   after: id.optional(),
 });
-/** What operators look up: keys, accounts, and whatever a customer names an id of. */
+/** Routes by which operators look things up: keys, accounts, and whatever a customer names an id of. */
 export function accountRecordRoutes(
   admin: FastifyInstance,
   { records, acts }: { records: AccountRecords; acts: Pick<Acts, 'list'> },
@@ -46,7 +46,7 @@ export function accountRecordRoutes(
   });
 }
 
-/** What took longer than its bound is the caller's to narrow. */
+/** Answers a reading that took too long with an error that asks to narrow it. */
 async function inTime<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;

@@ -56,7 +56,7 @@ async function debtOf(on: Transaction, id: bigint): Promise<Shown> {
   return { owedUsd: microsToUsd(debt?.owed_micros ?? 0n), owedSince: debt?.since.toISOString() ?? null };
 }
 
-/** What is set aside for an account of the price of calls, such as readings of its devices, and why it is not paid out. */
+/** Shows an account's shares of the price of calls, such as for readings of its devices, and why they are not paid out. */
 async function sharesOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown> {
   const now = new Date(nowMs).toISOString();
   const [row] = await on<{ due: bigint; new_card: bigint; payer_owes: bigint; has_key: boolean }[]>`

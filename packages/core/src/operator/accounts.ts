@@ -1,4 +1,4 @@
-/** What operators read about customers: whose keys there are, and all that is on record of an account. */
+/** The operators' view of customers: whose keys there are, and all that is on record of an account. */
 import type { Database, Transaction } from '../db/connection.ts';
 import { accountRecord } from './account-record.ts';
 import { type CallStory, callStory } from './call-story.ts';
@@ -17,7 +17,7 @@ export interface AccountRecords {
   search(query: string, after: bigint | null): Promise<FoundKeys>;
   /** @returns null when there is no such account, or when it is one of the house's own */
   account(id: bigint): Promise<Record<string, unknown> | null>;
-  /** Whatever an id of a customer belongs to. */
+  /** Finds the things that an id of a customer belongs to. */
   find(query: string): Promise<Found[]>;
   /** The whole story of a call. @param accountId null: a chain paid. @returns null when there is no such call */
   call(accountId: bigint | null, callId: string): Promise<CallStory | null>;

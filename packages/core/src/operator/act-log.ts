@@ -7,7 +7,7 @@ import { digestOf } from './digest.ts';
 
 export const ACTS_A_PAGE = 50;
 
-/** What of an act is known before it is done. */
+/** The facts of an act that are known before it is done. */
 export interface Subject {
   keyId?: bigint | null;
   orderId?: string;
@@ -18,7 +18,7 @@ export interface Subject {
 
 /** How an act is done. */
 export interface Doing {
-  /** What else was asked for, which the same key must repeat. */
+  /** The other details of the order, which the same key must repeat. */
   details: readonly string[];
   /** Asks others what must be known, before anything is held. */
   ready?(): Promise<void>;
@@ -48,7 +48,7 @@ interface ActRow {
   outcome_at: Date | null;
 }
 
-/** By what a request is known again. */
+/** The digests by which a request is known again. */
 interface Digests {
   ofKey: Buffer;
   ofRequest: Buffer;

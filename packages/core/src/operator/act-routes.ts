@@ -11,7 +11,7 @@ import { ACTS_A_PAGE } from './act-log.ts';
 import type { Acts } from './acts.ts';
 import { accountOf, id } from './address-fields.ts';
 
-/** Of an `Idempotency-Key`, in characters. */
+/** Length of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 8, most: 200 };
 
 export const reason = z
@@ -42,7 +42,7 @@ const actsQuery = z.object({ account: id.optional(), after: id.optional() });
 export interface ActRouteParts {
   acts: Acts;
   logger: Pick<FastifyBaseLogger, 'info'>;
-  /** Who sent a request that was let in. */
+  /** The operator who sent a request that was let in. */
   actorOf(request: FastifyRequest): string;
 }
 
@@ -79,7 +79,7 @@ export function actRoutes(admin: FastifyInstance, parts: ActRouteParts): void {
   });
 }
 
-/** Who asks for an act on the account that the address names, and by which key. @throws Problem 400 */
+/** Reads who asks for an act on the account that the address names, and by which key. @throws Problem 400 */
 export function accountOrderOf(
   parts: Pick<ActRouteParts, 'actorOf'>,
   request: FastifyRequest,
@@ -87,7 +87,7 @@ export function accountOrderOf(
   return { ...keyedBy(parts, request), accountId: accountOf(request) };
 }
 
-/** Who asks for an act, and by which key. @throws Problem 400 without a key */
+/** Reads who asks for an act, and by which key. @throws Problem 400 without a key */
 export function keyedBy(
   { actorOf }: Pick<ActRouteParts, 'actorOf'>,
   request: FastifyRequest,
@@ -103,7 +103,7 @@ export function keyedBy(
   return { actor: actorOf(request), idempotencyKey: sent.key };
 }
 
-/** What the page is told of an act, which goes into the log once. */
+/** Shows the page an act, and logs it once. */
 export function toldOf({ logger }: Pick<ActRouteParts, 'logger'>, done: ActDone): Record<string, unknown> {
   const { id: actId, actor, act, accountId, number, digest } = done.act;
   // The log leaves the database: an act that is rewritten there later, with all after it, no longer has this digest.

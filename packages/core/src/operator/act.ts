@@ -1,4 +1,4 @@
-/** What an operator's act is, and what it needs of the card provider. */
+/** The types of an operator's act, and what it needs of the card provider. */
 import type { Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 
@@ -45,7 +45,7 @@ export type NoPaymentRefund = 'unknown' | 'not_charged' | 'not_final' | 'already
 
 /** Sends payments back on the chains that they came from. */
 export interface PaymentRefunds {
-  /** What would go back for a call. It holds the payment until the transaction ends. */
+  /** Tells what would go back for a call. It holds the payment until the transaction ends. */
   look(
     transaction: Transaction,
     callId: string,
@@ -54,7 +54,7 @@ export interface PaymentRefunds {
   owe(transaction: Transaction, callId: string, reason: string, at: string): Promise<void>;
 }
 
-/** Who acts, why, and by which key it is the same act when it is sent again. */
+/** An order for an act: who acts, why, and by which key it is the same act when it is sent again. */
 export interface Order {
   actor: string;
   accountId: bigint;

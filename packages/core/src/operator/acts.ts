@@ -1,5 +1,5 @@
 /**
- * What operators do: each act is a row that is never changed, with who, why and what it moved. The row and what it does
+ * The operators' acts: each act is a row that is never changed, with who, why and what it moved. The row and what it does
  * are one commit (`act-log.ts`). Where the card provider must do its part, the row comes first (`order-refunds.ts`).
  */
 import type { Database, Transaction } from '../db/connection.ts';
@@ -56,10 +56,10 @@ interface ActsParts {
   collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
-  /** What one operator alone may give, in micro-USD; null: any sum. */
+  /** The most that one operator alone may give, in micro-USD; null: any sum. */
   aloneUpToMicros: bigint | null;
   payments: PaymentRefunds;
-  /** What the names of services begin with that sell credit. */
+  /** The beginnings of the names of services that sell credit. */
   creditServices(): readonly string[];
   nowMs(): number;
 }
@@ -186,7 +186,7 @@ class OperatorActs implements Acts {
     return this.#log.open();
   }
 
-  /** What a gift is of, if this operator may give that much. @throws Problem 409 SECOND_OPERATOR_NEEDED */
+  /** Checks that this operator may give as much as a gift is of. @throws Problem 409 SECOND_OPERATOR_NEEDED */
   async #counted<What extends Subject & { amountMicros: bigint }>(
     transaction: Transaction,
     of: { order: GiftOrder; gift: Gift },
@@ -222,7 +222,7 @@ class OperatorActs implements Acts {
   }
 }
 
-/** What goes back of a call. @throws Problem 404, 409 when nothing can */
+/** Works out what goes back of a call. @throws Problem 404, 409 when nothing can */
 async function chargedCall(
   transaction: Transaction,
   accountId: bigint,
@@ -303,7 +303,7 @@ function keyMailed({ accountId, orderId }: Order & { orderId: string }, cards: C
   };
 }
 
-/** Who and why, as it stands in the ledger. The whole reason is in the act's own row. */
+/** The note in the ledger of who acted and why. The whole reason is in the act's own row. */
 function noteOf({ actor, reason }: Order): string {
   return `${actor}: ${reason}`.slice(0, MAX_NOTE_CHARACTERS).toWellFormed();
 }

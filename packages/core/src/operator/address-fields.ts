@@ -11,7 +11,7 @@ export const id = z
   .transform(BigInt)
   .refine((value) => value <= MOST_ID, 'must be a number');
 
-/** Whose account an address names. @throws Problem 400 */
+/** Reads the account that an address names. @throws Problem 400 */
 export function accountOf(request: FastifyRequest): bigint {
   return readParameters(z.object({ account: id }), request.params).account;
 }

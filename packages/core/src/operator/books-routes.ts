@@ -4,7 +4,7 @@ import { Problem } from '../http/problem.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { BooksVerdict, BooksVerdicts } from './books-verdict.ts';
 
-/** Who asks for a proof of the books waits for so long; then it goes on without them. */
+/** The time for which a request waits for a proof of the books; the proof goes on without it. */
 const PROOF_AWAITED_MS = 20_000;
 
 /** `/admin/api/books`: the last verdict on the books, and a new one. */

@@ -3,7 +3,7 @@ import type { Audited } from '../ledger/rule.ts';
 /** Before the first act. */
 const BEGINNING = `decode(repeat('00', 32), 'hex')`;
 
-/** What must hold of the money that operators move, and of what is written down of their acts. */
+/** Rules of the books for the money that operators move, and for the record of their acts. */
 export const OPERATOR_BOOKS: Audited = {
   rules: [
     {

@@ -7,7 +7,7 @@ export const BOOKS_PROVED_EVERY_MS = 15 * 60_000;
 /** A proof that was cut off keeps others from proving for so long, by the database's clock. */
 const LEASE = '30 seconds';
 const RENEW_EVERY_MS = 5_000;
-/** What the database shows a proof as, with its number. */
+/** The application name under which the database shows a proof, with its number. */
 const SESSION = 'farebox books proof';
 const VERDICTS_KEPT_MS = 30 * 86_400_000;
 

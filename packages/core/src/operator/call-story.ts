@@ -33,7 +33,7 @@ export interface CallStory {
   state: (typeof CALL_STATES)[number];
   priceUsd: string;
   payment: Record<string, string | null> | null;
-  /** Until when the answer can be fetched again; null: it is not kept, or not any more. */
+  /** The time until which the answer can be fetched again; null: it is not kept, or not any more. */
   answerKeptUntil: string | null;
   refunded: boolean;
   events: CallEvent[];

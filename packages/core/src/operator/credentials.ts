@@ -14,7 +14,7 @@ export interface OperatorToken {
 
 export interface Operators {
   /**
-   * Who it is that asks. A right token is always let in, whatever was tried from its address before: who can send bad
+   * Recognizes the operator who asks. A right token is always let in, whatever was tried from its address before: who can send bad
    * ones from there, or as if from there, must not be able to keep an operator out. So every token is compared, and what
    * keeps guessing hopeless is a token's length, which `declared.ts` sees to; what is bounded here is noise.
    *

@@ -27,7 +27,7 @@ export interface Found {
   /** The customer's account; null for calls that a chain paid. */
   accountId: string | null;
   at: string;
-  /** What it is, in a line: service, state and amount. */
+  /** A title in one line: service, state and amount. */
   title: string;
 }
 
@@ -151,7 +151,7 @@ function asCall({ id, account_id: account, service, rail, state, price_micros, c
   };
 }
 
-/** By the account of chains, and for calls of keys by the time that stands in the id. */
+/** Finds calls by the account of chains, and calls of keys by the time that stands in the id. */
 async function callsById(on: Transaction, id: string): Promise<Found[]> {
   const madeAtMs = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
   const around = (ms: number) => new Date(Math.min(Math.max(ms, 0), LATEST_MS)).toISOString();

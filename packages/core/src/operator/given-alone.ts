@@ -4,13 +4,13 @@ import type { Order } from './act.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What an operator gives: a card payment or a part of it, the price of a key's call, a payment on a chain, or credit. */
+/** A gift of an operator: a card payment or a part of it, the price of a key's call, a payment on a chain, or credit. */
 export type Gift =
   | { act: 'refund_order'; orderId: string; amountMicros: bigint | null }
   | { act: 'refund_call' | 'refund_payment'; callId: string }
   | { act: 'grant'; amountMicros: bigint };
 
-/** What counts, in micro-USD, together with a gift for whether one operator is enough. */
+/** Sums the micro-USD that count together with a gift when it is decided whether one operator is enough. */
 export function countedWith(
   on: Database | Transaction,
   { actor, accountId }: Order,
@@ -58,7 +58,7 @@ async function givenAlone(on: Database | Transaction, actor: string, nowMs: numb
 }
 
 /**
- * What one operator alone sent back of an order, in micro-USD, without what the provider refused. A refund in parts needs a
+ * Sums what one operator alone sent back of an order, in micro-USD, without what the provider refused. A refund in parts needs a
  * second operator as soon as the whole would.
  */
 async function refundedAlone(

@@ -5,7 +5,7 @@ import { microsToUsd } from '../ledger/money.ts';
 import { asFreeze, type FreezeRow, statusOf } from './key-fields.ts';
 
 const KEYS_A_PAGE = 50;
-/** What is shown of a key. Whoever pastes a whole one means its beginning. */
+/** The characters of a key that are shown. A whole key that is pasted is cut to them. */
 const PREFIX_CHARACTERS = 12;
 
 export interface FoundKeys {
@@ -49,7 +49,7 @@ interface FoundRow {
   orders: bigint;
 }
 
-/** As `AccountRecords.search`. @param on one snapshot */
+/** Searches keys for `AccountRecords.search`. @param on one snapshot */
 export async function searchKeys(
   on: Transaction,
   { query, after, nowMs }: { query: string; after: bigint | null; nowMs: number },

@@ -19,9 +19,9 @@ import { operatorRoutes } from './routes.ts';
 
 export interface OperatorParts {
   sql: Database;
-  /** For proofs of the books. */
+  /** The database connections for proofs of the books. */
   patient: Database;
-  /** What must hold of the money that each part keeps. */
+  /** The rules of the books for the money that each part keeps. */
   books: readonly Audited[];
   ledger: Ledger;
   keys: Keys;
@@ -31,17 +31,17 @@ export interface OperatorParts {
   cards: CardRefunds | null;
   /** Sends payments back on chains. */
   payments: PaymentRefunds;
-  /** What one operator alone may give where there are several. */
+  /** The most that one operator alone may give where there are several. */
   secondAboveMicros: bigint;
-  /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
+  /** The beginnings of the names of services that sell credit: what is paid for them is no sale until it is spent. */
   creditServices(): readonly string[];
-  /** What a day may give in trials; null: any. */
+  /** The most that a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly SourceHealth[];
   /** Where each list stands that services look things up in. */
   sourceTerms(): readonly object[];
   dataLists(): Promise<readonly object[]>;
-  /** What has to be sent by hand. */
+  /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The chains that payments are taken on. */
   rails(): readonly RailStanding[];

@@ -11,10 +11,10 @@ const LISTED = 100;
 const FIRST_CUSTOMER = 1_000;
 /** A settlement takes seconds; one whose end is not known after this is worth a look. */
 const SETTLEMENT_EXPECTED_MS = 60_000;
-/** By then an order should be paid or over, even if every message about it was lost. */
+/** The age by which an order should be paid or over, even if every message about it was lost. */
 const ORDER_GRACE_MS = 10 * 60_000;
 /**
- * For how long a call may have been open before its price was taken or given back. One that a chain pays may take longer, and is found
+ * The longest that a call may be open before its price was taken or given back. One that a chain pays may take longer, and is found
  * by its transfer.
  */
 const LONGEST_CALL_MS = DAY_MS;
@@ -199,9 +199,9 @@ async function moneyOf(
     cards: {
       ordersPaid: Number(cards?.orders ?? 0n),
       paidUsd: usd(cards?.paid),
-      /** Of those paid in these days. */
+      /** Sum of the reversals of orders paid in these days. */
       reversedUsd: usd(cards?.reversed),
-      /** Of all times, by the provider's word for where they stand. */
+      /** The disputes of all times, by the provider's word for where they stand. */
       disputes: disputes.map((row) => ({
         status: row.dispute,
         orders: Number(row.orders),
@@ -322,7 +322,7 @@ async function openDisputesOf(on: Transaction) {
     order by dispute_due_at nulls last, created_at limit ${LISTED}`;
   return {
     count: Number(disputes[0]?.of_all ?? 0n),
-    /** Of those: to be answered with evidence, before it is due. */
+    /** The number of disputes that are to be answered with evidence before it is due. */
     toAnswer: Number(disputes[0]?.to_answer ?? 0n),
     nextDue: disputes.map((row) => ({
       orderId: row.id,

@@ -1,4 +1,4 @@
-/** What has to be sent by hand, of all parts one after the other, a page at a time. */
+/** Lists the money that has to be sent by hand, of all parts one after the other, a page at a time. */
 import type { Owed, Part } from '../part.ts';
 
 /** Lines of a page. */

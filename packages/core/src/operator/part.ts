@@ -8,7 +8,7 @@ import { owedBy } from './owed.ts';
 
 export { OPERATOR };
 
-/** What an operator sees and does. Without a token there is neither page nor job. */
+/** Opens the operator's page, its routes and jobs. Without a token there is neither page nor job. */
 export function openOperator(
   house: House,
   { secrets, settings }: Configured<typeof OPERATOR.variables>,
@@ -17,7 +17,7 @@ export function openOperator(
     parts(): readonly Part[];
     cardMoney: {
       cards: OperatorParts['cards'];
-      /** What collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
+      /** Collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
       collectAfter(reason: string): OperatorParts['collectDebts'];
     };
     pages: { send(request: FastifyRequest, reply: FastifyReply, file: string): FastifyReply };

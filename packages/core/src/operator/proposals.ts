@@ -64,7 +64,7 @@ interface ProposalsParts {
   sql: Database;
   /** How many operators there are. */
   operators: number;
-  /** What is above it needs two of them. */
+  /** The bound above which a gift needs two operators. */
   aboveMicros: bigint;
   nowMs(): number;
 }
@@ -113,7 +113,7 @@ function isDone(sql: Database) {
   return sql`exists (select 1 from operator_acts a where ${isActOf(sql)})`;
 }
 
-/** What the same Idempotency-Key was before: an act, which repeats itself, or a proposal; null: neither. */
+/** Looks up what the same Idempotency-Key was before: an act, which repeats itself, or a proposal; null: neither. */
 async function askedBefore(sql: Database, { idempotencyKey }: Order): Promise<'done' | 'proposed' | null> {
   const ofKey = digestOf([idempotencyKey]);
   const [row] = await sql<{ done: boolean; proposed: boolean }[]>`
@@ -123,7 +123,7 @@ async function askedBefore(sql: Database, { idempotencyKey }: Order): Promise<'d
   return row?.proposed ? 'proposed' : null;
 }
 
-/** What would be given, in micro-USD; null: no such thing. */
+/** The amount that would be given, in micro-USD; null: no such thing. */
 async function amountOf(sql: Database, accountId: bigint, gift: Gift): Promise<bigint | null> {
   if (gift.act === 'grant') return gift.amountMicros;
   if (gift.act === 'refund_order') {

@@ -34,7 +34,7 @@ const orderRefund = z.strictObject({
     .nullable(),
 });
 
-/** What operators give: refunds on every rail, and credit. What is above the bound waits for a second operator. */
+/** Routes by which operators give: refunds on every rail, and credit. What is above the bound waits for a second operator. */
 export function giftRoutes(admin: FastifyInstance, parts: ActRouteParts & { proposals: Proposals }): void {
   const { acts, proposals } = parts;
 
@@ -70,7 +70,7 @@ export function giftRoutes(admin: FastifyInstance, parts: ActRouteParts & { prop
   }
 }
 
-/** What a second operator says of a gift. */
+/** Routes by which a second operator decides on a gift. */
 export function proposalRoutes(
   admin: FastifyInstance,
   parts: ActRouteParts & { proposals: Proposals },

@@ -30,16 +30,16 @@ export interface OperatorRouteParts {
   verdicts: BooksVerdicts;
   /** Whether card payments can be sent back. */
   cards: boolean;
-  /** What the names of services begin with that sell credit. */
+  /** The beginnings of the names of services that sell credit. */
   creditServices(): readonly string[];
-  /** What a day may give in trials; null: any. */
+  /** The most that a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly SourceHealth[];
   /** On which terms each source gives what is sold. */
   sourceTerms(): readonly object[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
-  /** What has to be sent by hand. */
+  /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The keys of ours that pay for transactions on chains. */
   rails(): readonly RailStanding[];
@@ -115,7 +115,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
 /** Everything at a glance, and the pages of what does not fit there. */
 function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void {
   const { acts, verdicts } = parts;
-  /** What has to be sent by hand, a page of it. */
+  /** Lists the money that has to be sent by hand, a page at a time. */
   admin.get('/owed', async (request) => {
     const { skip } = readParameters(owedQuery, request.query);
     return parts.owed({ skip });
