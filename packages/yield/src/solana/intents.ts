@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '@farebox/core/db/connection';
 
-/** The life of a built transaction, as the interface has it. */
+/** The life of a bundle, as the interface has it. */
 export const INTENT_MS = 120_000;
 /** More slots than a bundle's two minutes have: what the program allows now it must still allow when the bundle lands. */
 export const LANDS_WITHIN_SLOTS = 400n;
