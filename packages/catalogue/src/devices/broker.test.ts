@@ -1,4 +1,4 @@
-/** What a device can do to the broker byte by byte: nothing is stored for another, and nothing stops others or piles up. */
+/** Tests what a device can do to the broker byte by byte: nothing is stored for another, and nothing stops others or piles up. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,22 +25,22 @@ interface Known {
   topic: string;
 }
 
-/** What is stored waits for this. */
+/** The commit that stored readings wait for. */
 let commits: Promise<unknown> = Promise.resolve();
-/** Of readings that are stored. */
+/** The keys of readings that are stored. */
 const keys = new Set<string>();
 const devices = new Map<string, Device>();
-/** What was stored, by the device's number. */
+/** The values that were stored, by the device's number. */
 const stored = new Map<bigint, number[]>();
-/** What was acknowledged and could not be taken, by the device's number. */
+/** The reports that were acknowledged and could not be taken, by the device's number. */
 const kept = new Map<bigint, string[]>();
-/** Of what its owner was told last, by the device's name. */
+/** The code that its owner was told last, by the device's name. */
 const told = new Map<string, string>();
 const limit = createRateLimit({ perMinute: 100_000, maxNames: 100, nowMs: Date.now });
 /** Its minute never ends. */
 const few = createRateLimit({ perMinute: FEW, maxNames: 100, nowMs: () => 0 });
 let broker: Broker;
-/** What else the process does when a connection comes. */
+/** Stands for what else the process does when a connection comes. */
 let onConnection = () => {};
 before(async () => {
   const { cert, key } = makeCertificate(new Date(Date.now() - 60_000));

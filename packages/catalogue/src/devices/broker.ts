@@ -18,7 +18,7 @@ import { createTurns } from './turns.ts';
 
 /** Beside the report itself a packet has a topic and an id. */
 const MAX_PACKET_BYTES = MAX_REPORT_BYTES + 1_024;
-/** For TLS, and then for the first packet. */
+/** The time for TLS, and then again for the first packet. */
 const HELLO_MS = 5_000;
 /** After a restart all devices come at once. A handshake takes about a millisecond of the processor, and it begins in its turn. */
 const HANDSHAKES_IN_A_TURN = 4;
@@ -29,7 +29,7 @@ const WAIT_MS = 30_000;
 /** A client that promises a sign of life less often than this is not let in. One that breaks it is cut off. */
 const KEEP_ALIVE_LIMIT_S = 300;
 const DRAIN_MS = 10_000;
-/** What all connections together have read and not dealt with yet. Beyond that each has one packet at a time. */
+/** The bytes that all connections together may have read and not dealt with yet. Beyond that each has one packet at a time. */
 const READ_AHEAD_BYTES = 134_217_728;
 
 /** CONNACK's reasons (MQTT 3.1.1, 3.2.2.3). */
@@ -61,7 +61,7 @@ export interface Broker {
   readonly connected: number;
   /** The devices that are connected, as they were when they came. */
   devices(): Device[];
-  /** Who connects from now on sees this one. @throws when it is none, or the key is another's; then the old one stays */
+  /** Presents this certificate to new connections. @throws when it is none, or the key is another's; then the old one stays */
   renew(certificate: Certificate): void;
   /** Ends its connection once the report at hand is dealt with. */
   disconnect(deviceId: string): void;
@@ -72,7 +72,7 @@ export function topicOf(deviceId: string): string {
   return `devices/${deviceId}/readings`;
 }
 
-/** Whose a connection is, and how fast it may report. */
+/** The device of a connection, and how fast it may report. */
 interface Session {
   device: Device;
   pace: Pace;
@@ -132,7 +132,7 @@ function queueOf(client: Client | undefined): PacketQueue | null {
   return client?.conn instanceof PacketQueue ? client.conn : null;
 }
 
-/** What a device did wrong, where a connection ended for that. What it published wrong was told already. */
+/** The fault of a device, where a connection ended for that. What it published wrong was told already. */
 function faultOf(error: Error): string | null {
   if (error instanceof BrokenPacket) return `${error.code}: ${error.message}`;
   if (error instanceof Ended || 'code' in error || NO_FAULT.test(error.message)) return null;
@@ -185,7 +185,7 @@ interface RuleParts extends Pick<BrokerParts, 'registry' | 'reporting'> {
   leave(deviceId: string): Promise<void>;
 }
 
-/** Who may connect, and what they may do. @param sessions filled with who connects */
+/** The rules of who may connect and what they may do. @param sessions filled with who connects */
 function rulesOf(
   { registry, reporting, leave }: RuleParts,
   sessions: WeakMap<Client, Session>,
@@ -257,9 +257,9 @@ function rulesOf(
   };
 }
 
-/** What becomes of a published packet: resolved, it is acknowledged; rejected, its connection ends. */
+/** Handles a published packet: resolved, it is acknowledged; rejected, its connection ends. */
 function publishingOf({ registry, reporting }: Pick<RuleParts, 'registry' | 'reporting'>) {
-  /** What a device does wrong its owner should see. That it cannot be written down changes nothing for the device. */
+  /** Tells the owner of a device's fault, and ends the connection. A failure to write it down changes nothing for the device. */
   async function endFor(device: Device, code: string, message: string): Promise<never> {
     await registry.refused(device, `${code}: ${message}`).catch(() => {});
     throw new Ended(message);

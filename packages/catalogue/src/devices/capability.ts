@@ -22,7 +22,7 @@ export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevic
   const { registry, readings, exports: files, retentionDays } = parts;
   const reader = ownerOf(payer);
   const accountId = payer.by === 'account' ? payer.accountId : null;
-  /** By name, of what this payer was let at. */
+  /** The numbers, by name, of the devices that this payer was let at. */
   const numbers = new Map<string, bigint>();
 
   async function isReadable(device: Device): Promise<boolean> {

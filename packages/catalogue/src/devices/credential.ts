@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, createPublicKey, randomBytes, timingSafeEqual, verify } from 'node:crypto';
 
-/** What stands before the 32 bytes in PKCS #8, and before the public ones in SPKI (RFC 8410). */
+/** The bytes before the 32 bytes of a key in PKCS #8, and before those of a public key in SPKI (RFC 8410). */
 const PRIVATE_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 const SECRET = /^[0-9a-f]{64}$/;
@@ -31,7 +31,7 @@ export function isSecretOf(presented: string, publicKey: Buffer): boolean {
   return SECRET.test(presented) && timingSafeEqual(publicKeyOf(presented), publicKey);
 }
 
-/** What a device signs: its name, the time, and the body as it is sent. */
+/** The text that a device signs: its name, the time, and the body as it is sent. */
 export function signedText(deviceId: string, timestamp: string, body: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${deviceId}\n${timestamp}\n`), body]);
 }

@@ -8,7 +8,7 @@ import { type FileTask, MEDIA_TYPES } from './readings-file.ts';
 
 const EXPORT_HOURS = 24;
 const BOUNDS = { timeoutMs: 10_000, maxWaiting: 20, maxMemoryMb: 256 };
-/** Of a file; the most readings that one call may ask for stay below it. */
+/** The largest file; the most readings that one call may ask for stay below it. */
 const MAX_FILE_BYTES = 32_000_000;
 
 export interface Exports {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 
-/** What an operator can draw of devices that report. */
+/** The metrics of devices that report. */
 export function createDeviceMetrics(of: { connected(): number; waiting(): number }) {
   const registry = new Registry();
   const readings = new Counter({

@@ -9,7 +9,7 @@ import { Duplex } from 'node:stream';
 const MAX_LENGTH_BYTES = 4;
 /** Read of one connection and not yet given to the broker. A ping behind more than that is not seen in time. */
 const READ_AHEAD_BYTES = 262_144;
-/** What was said last has so long to leave, and a connection that its device left to be dealt with. */
+/** The time that the last packet has to leave, and that a connection which its device left has to be dealt with. */
 const LINGER_MS = 5_000;
 /** The types of packets that a client of MQTT 3.1.1 sends (2.2.1), as bits. */
 const FROM_CLIENTS = [1, 3, 4, 5, 6, 7, 8, 10, 12, 14].reduce((types, type) => types | (1 << type), 0);
@@ -67,13 +67,13 @@ export class PacketCutter {
   }
 }
 
-/** What connections read ahead together. */
+/** The bytes that connections read ahead together. */
 export interface ReadAhead {
   bytesLeft: number;
 }
 
 export interface QueueBounds {
-  /** Of a packet, without its head. */
+  /** The size of a packet, without its head. */
   maxBytes: number;
   /** Packets of whatever kind. More are read later. */
   packetsPerMinute: number;
@@ -92,7 +92,7 @@ export class PacketQueue extends Duplex {
   /** How many packets may still be looked at now; grows with the time. */
   #allowance: { packets: number; atMs: number };
   #timer: NodeJS.Timeout | null = null;
-  /** What the broker is to do next: the CONNECT, anything, one report, or nothing more. */
+  /** The next thing for the broker to do: the CONNECT, anything, one report, or nothing more. */
   #state: 'connecting' | 'free' | 'busy' | 'over' = 'connecting';
   #isConnectGiven = false;
   #hasEnded = false;

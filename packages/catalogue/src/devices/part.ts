@@ -31,10 +31,10 @@ const PACKETS_BESIDE_REPORTS_PER_MINUTE = 60;
 const PACKETS_FOR_A_REPORT = 10;
 const REFUSALS_LOOKED_AT_MS = 10_000;
 const CERTIFICATE_LOOKED_AT_MS = 60_000;
-/** For how long a connection outlives a secret that ended on another replica. */
+/** The time by which a connection outlives a secret that ended on another replica. */
 const CREDENTIALS_LOOKED_AT_MS = 30_000;
 
-/** What owners get of a price, as whoever takes the price keeps it. Amounts are micro-USD. */
+/** The owners' shares of a price, as kept by the part that takes the price. Amounts are micro-USD. */
 interface Shares {
   note(share: { callId: string; payer: Payer; beneficiary: bigint; partPerMillion: bigint }): Promise<void>;
   earned(accountId: bigint): Promise<{
@@ -42,7 +42,7 @@ interface Shares {
     earnedMicros: bigint;
     paidMicros: bigint;
     dueMicros: bigint;
-    /** What of it waits for more than the usual time, and for what. */
+    /** The part of it that waits for more than the usual time, and below it for what. */
     heldMicros: bigint;
     heldFor: readonly string[];
   }>;
@@ -198,7 +198,7 @@ async function certificateIn({ certFile, keyFile }: Mqtt): Promise<Certificate> 
   return { cert, key };
 }
 
-/** What an account has earned, as it is shown. */
+/** Shows what an account has earned. */
 async function earningsOf(shares: Shares, accountId: bigint, sharePercent: number) {
   const { calls, earnedMicros, paidMicros, dueMicros, heldMicros, heldFor } = await shares.earned(accountId);
   return {

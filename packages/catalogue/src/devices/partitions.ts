@@ -3,7 +3,7 @@ import type { Database, Transaction } from '@farebox/core/db/connection';
 
 const DAY_MS = 86_400_000;
 const DAYS_AHEAD = 2;
-/** As far back as a reading may be, and a day more. */
+/** The days that a reading may lie back, and a day more. */
 const DAYS_BEHIND = 8;
 
 /** The days that readings may go to. */
@@ -63,7 +63,7 @@ export async function dropOldDays(
 const isDroppedByAnother = (error: unknown) =>
   error instanceof Error && 'code' in error && (error.code === '42P01' || error.code === '55000');
 
-/** Not in a transaction: readers of other days are not kept waiting. */
+/** Drops a day's partition, not in a transaction: readers of other days are not kept waiting. */
 async function drop(sql: Database, { name, state }: Day): Promise<void> {
   if (state !== 'detached') {
     const how = state === 'attached' ? 'concurrently' : 'finalize';

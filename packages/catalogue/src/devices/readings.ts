@@ -1,4 +1,4 @@
-/** What devices have reported: a time series, written by many reports at once and read by device and time. */
+/** Readings that devices have reported: a time series, written by many reports at once and read by device and time. */
 import { arrayLiteral } from '@farebox/core/db/array-literal';
 import { type Database, isNoPartition, isRefusal } from '@farebox/core/db/connection';
 import { sqlFunction } from '@farebox/core/db/functions';
@@ -78,7 +78,7 @@ export function createReadings(sql: Database, nowMs: () => number, days: Days): 
     firstBackoffMs: 50,
   });
 
-  /** Only what has no day waits for it. */
+  /** Makes the partitions of the readings' days. Only readings without one wait. */
   async function dayFor(readings: readonly Reading[]): Promise<void> {
     if (waitingForDays >= MAX_WAITING) throw new QueueFull();
     waitingForDays += 1;

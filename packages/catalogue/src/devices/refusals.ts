@@ -5,11 +5,11 @@ import { untilNoneIsDue } from '@farebox/core/jobs/schedule';
 import { DayNotKept, type Readings } from './readings.ts';
 import { ReportRefused, readReport } from './report.ts';
 
-/** Of one device; the oldest goes for the next. */
+/** The refusals of one device that are kept; the oldest goes for the next. */
 const MAX_KEPT = 10_000;
 const KEPT_MS = 30 * 86_400_000;
 const BATCH = 100;
-/** What the database did not take is tried again then. */
+/** The time after which refusals that the database did not take are tried again. */
 const AGAIN_MS = 60_000;
 /** The same for a device that was revoked: its owner may register it again. */
 const REVOKED_AGAIN_MS = 3_600_000;

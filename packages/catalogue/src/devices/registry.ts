@@ -57,7 +57,7 @@ export interface DeviceRegistry {
    */
   register(device: NewDevice): Promise<{ secret: string } | NotRegistered['why']>;
   find(deviceId: string): Promise<Device | null>;
-  /** Of an account, in the order of their registration, those that were revoked too. */
+  /** The devices of an account, in the order of their registration, those that were revoked too. */
   ofOwner(owner: bigint, limit: number): Promise<Device[]>;
   ofFleet(fleetId: string): Promise<Device[]>;
   /** Devices of fleets that everybody may read, in the order of their registration. */
@@ -90,7 +90,7 @@ export interface DeviceRegistry {
 export const MAX_SENSORS = 32;
 const OFFER_DAYS = 7;
 const MAX_READERS = 1_000;
-/** Of one fleet, which one call may look through. */
+/** The devices of one fleet, which one call may look through. */
 const MAX_FLEET = 1_000;
 
 interface Row {

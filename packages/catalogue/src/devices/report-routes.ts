@@ -13,7 +13,7 @@ import { DEVICE_ID } from './routes.ts';
 export const REPORTS_PER_ADDRESS_PER_MINUTE = 60_000;
 export const REPORT_HEADERS = ['X-Device-Timestamp', 'X-Device-Signature'];
 
-/** Of refusals that are not just a bad report. */
+/** The HTTP statuses of refusals that are not just a bad report. */
 const STATUSES: Readonly<Record<string, number>> = {
   REPORT_TOO_LARGE: 413,
   TOO_MANY_REPORTS: 429,
@@ -34,7 +34,7 @@ export interface ReportRouteParts {
 export function reportRoutes(app: FastifyInstance, parts: ReportRouteParts): void {
   const { registry, reporting, nowMs } = parts;
 
-  /** Whoever is not who they say is told nothing but that. */
+  /** The one answer to a report whose signature does not fit: it tells nothing else. */
   const notSigned = () =>
     new Problem(
       401,

@@ -1,9 +1,9 @@
-/** What a device may report, and when it may say that it was. */
+/** The form of a device's report, and the times that it may claim. */
 import { createHash } from 'node:crypto';
 import { readJson } from '@farebox/core/http/json-text';
 import { z } from 'zod';
 
-/** Of one report, whichever way it comes. */
+/** The size of one report, whichever way it comes. */
 export const MAX_REPORT_BYTES = 16_384;
 const MAX_READINGS = 100;
 /** How far a device's clock may be ahead of ours. */
@@ -17,7 +17,7 @@ export interface Reading {
    * the reading, which no device can give.
    */
   key: string;
-  /** By sensor, in its unit. */
+  /** The values by sensor, each in its unit. */
   measured: Readonly<Record<string, number>>;
   lat: number | null;
   lon: number | null;
@@ -39,7 +39,7 @@ export class ReportRefused extends Error {
   }
 }
 
-/** What a report is read for. */
+/** The circumstances that a report is read in: the sensors of its device, and the time. */
 export interface ReadFor {
   sensors: Readonly<Record<string, string>>;
   /** How old a reading may be when it comes. */
@@ -108,7 +108,7 @@ export function readReport(body: Buffer, device: ReadFor): Reading[] {
 }
 
 /**
- * What tells readings of one millisecond from each other where the device gives them no keys: all that they hold, whatever
+ * Makes the key that tells readings of one millisecond apart where the device gives them no keys: all that they hold, whatever
  * the order of its sensors, and the digits of their time below the millisecond.
  */
 function keyOf(at: string, { measured, lat, lon }: Pick<Reading, 'measured' | 'lat' | 'lon'>): string {

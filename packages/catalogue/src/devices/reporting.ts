@@ -35,14 +35,14 @@ export interface Reporting {
   takeInTurn(device: Device, body: Buffer, pace: Pace, stopping: AbortSignal): Promise<void>;
 }
 
-/** Of a report in which no reading could ever be found, and of a device that may not report. */
+/** The codes of a report in which no reading could ever be found, and of a device that may not report. */
 const NOT_KEPT: ReadonlySet<string> = new Set(['REPORT_TOO_LARGE', 'DEVICE_REVOKED']);
 
 interface ReportingParts {
   registry: Pick<DeviceRegistry, 'find' | 'refused'>;
   readings: Pick<Readings, 'take'>;
   refusals: Pick<Refusals, 'keep'>;
-  /** By device. */
+  /** The rate limit by device. */
   limit: ReturningLimit;
   backfillMs: number;
   nowMs(): number;
@@ -52,7 +52,7 @@ interface ReportingParts {
 export function createReporting(parts: ReportingParts): Reporting {
   const { registry, refusals, limit } = parts;
 
-  /** What a device does wrong its owner should see. That it cannot be written down changes nothing for the device. */
+  /** Tells the owner of a device's fault. A failure to write it down changes nothing for the device. */
   async function tell(device: Device, error: unknown): Promise<void> {
     if (error instanceof ReportRefused)
       await registry.refused(device, `${error.code}: ${error.message}`).catch(() => {});

@@ -1,4 +1,4 @@
-/** What a device's owner does with it. None of it costs anything. */
+/** Routes by which an owner manages devices. None of it costs anything. */
 
 import { ownerOf } from '@farebox/core/custody/owner';
 import { readJsonBody } from '@farebox/core/http/json-body';
@@ -16,7 +16,7 @@ import { type Device, type DeviceRegistry, MAX_SENSORS, type SensorConflict } fr
 export const DEVICE_REQUESTS_PER_MINUTE = 600;
 const MAX_LISTED = 1_000;
 const MAX_REFUSALS = 100;
-/** Of a chart: a reading every five minutes for a day, and some. */
+/** The most readings of a chart: a reading every five minutes for a day, and some. */
 const MAX_CHARTED = 2_000;
 const DAY_MS = 86_400_000;
 
@@ -95,7 +95,7 @@ export interface DeviceRouteParts {
   /** Begins to take reports that waited for a sensor. */
   takeDue(): void;
   keys: Keys;
-  /** What an account has earned by what its devices reported. */
+  /** Shows what an account has earned by what its devices reported. */
   earnings(accountId: bigint): Promise<Record<string, unknown>>;
   /** How a device reports, with its name and secret. */
   connection(deviceId: string, secret: string): Record<string, unknown>;
@@ -110,7 +110,7 @@ export interface DeviceRouteParts {
 
 type DeviceRequest = FastifyRequest<{ Params: { deviceId: string } }>;
 
-/** What is known of who asks. */
+/** The look-ups of the key that a request is from, and of the device that it names. */
 interface Owners {
   ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord>;
   ownDevice(request: DeviceRequest, reply: FastifyReply): Promise<Device>;
@@ -341,7 +341,7 @@ function offerRoutes(
   });
 }
 
-/** What an owner sees of a device. */
+/** A device as its owner sees it. */
 function shown(device: Device): Record<string, unknown> {
   const { deviceId, fleetId, sensors: units, place: where, simulated, readings, refusal } = device;
   return {

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 export interface TurnBounds {
   /** Begun in a turn. */
   each: number;
-  /** Whoever has waited longer has most likely gone, and will come again. */
+  /** The longest wait: whoever has waited longer has most likely gone, and will come again. */
   waitMs: number;
 }
 
