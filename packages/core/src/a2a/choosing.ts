@@ -37,7 +37,7 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
   return { told: help(shelf, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near) };
 }
 
-/** What is told of words that name no skill. */
+/** Answers words that name no skill. */
 function aboutWords(shelf: Shelf, words: string): Told {
   const { fitting, winner } = fittingWith(words, shelf.services, MAX_SUGGESTED);
   const paths = fitting.map(({ path }) => path);

@@ -36,7 +36,7 @@ const CANCELLATION_LOOKED_FOR_MS = 500;
 
 export interface Asker extends AskedBy {
   headers: PaidRequest['headers'];
-  /** Of the key that it presents; null without one that is known here. */
+  /** The account of the key that it presents; null without one that is known here. */
   accountId: bigint | null;
 }
 
@@ -59,7 +59,7 @@ export interface Received {
   work: Work | null;
 }
 
-/** Who watches the work. */
+/** A watcher of the work on a task. */
 export interface Watcher {
   gone(): boolean;
   verified(): void;
@@ -292,7 +292,7 @@ export class Desk {
     };
   }
 
-  /** What was bought is handed over even while the task cannot be written: the same message finds it in the calls. */
+  /** Writes how a task ended, and hands over what was bought even while the task cannot be written: the same message finds it in the calls. */
   async #write(task: Task, ending: Ending, by: Parameters<Tasks['end']>[2]): Promise<Task> {
     const { state, told, call } = ending;
     try {
@@ -388,7 +388,7 @@ function isOver({ state }: Task): boolean {
   return state === 'completed' || state === 'failed' || state === 'canceled';
 }
 
-/** By whom a message is known when it comes again: a key or a payment; null: by nobody. */
+/** The sender by which a message is known when it comes again: a key or a payment; null: by nobody. */
 function senderOf({ accountId }: Asker, credential: Credential | null): string | null {
   if (credential === null) return null;
   if (credential.by === 'x402') return `x402:${credential.digest.toString('hex')}:${accountId ?? ''}`;

@@ -1,4 +1,4 @@
-/** What an answer of the paid call does to its task: nobody is told that nothing was charged where that is not known. */
+/** Tests what an answer of the paid call does to its task: nobody is told that nothing was charged where that is not known. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Fate } from '../paid-call/fate.ts';

@@ -1,4 +1,4 @@
-/** What an answer of the paid call means for the task that it was bought for. */
+/** Turns an answer of the paid call into the end of the task that it was bought for. */
 import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
@@ -15,7 +15,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   PAYMENT_NETWORK_UNSUPPORTED: 'NETWORK_MISMATCH',
   PAYMENT_AMOUNT_MISMATCH: 'INVALID_AMOUNT',
 };
-/** Of the metadata of a status: sources of an answer that cannot name them itself may be many. */
+/** The size of a status's metadata: sources of an answer that cannot name them itself may be many. */
 const MAX_CALL_CHARACTERS = 8_000;
 
 interface ErrorBody {
@@ -25,7 +25,7 @@ interface ErrorBody {
   last_error_reason?: { code: string; message: string };
 }
 
-/** Nobody reads this at once, but the task is asked for later. */
+/** The error of a task that its caller left: it is read when the task is asked for later. */
 const LEFT: ErrorBody = {
   code: 'CALLER_GONE',
   message:
@@ -83,7 +83,7 @@ function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean
   return { state: 'failed', told: told(payment), call: null, keepsPayment: false };
 }
 
-/** What is wrong with a message says nothing of the payment that came before it. */
+/** Keeps a task open when a message is wrong, which says nothing of the payment that came before it. */
 function stillOpen(
   body: ErrorBody,
   credential: Credential,

@@ -60,7 +60,7 @@ const OVER_HTTP: Readonly<Record<ErrorName, readonly [status: number, code: stri
   EXTENDED_CARD_NOT_CONFIGURED: [400, 'FAILED_PRECONDITION'],
   VERSION_NOT_SUPPORTED: [400, 'FAILED_PRECONDITION'],
 };
-/** For the house's own errors. */
+/** The codes of the house's own errors, by HTTP status. */
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   403: 'PERMISSION_DENIED',
   404: 'NOT_FOUND',

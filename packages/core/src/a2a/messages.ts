@@ -1,4 +1,4 @@
-/** What a message asks for, and who pays for it. Nothing is guessed from its words. */
+/** Reads what a message asks for, and who pays for it. Nothing is guessed from its words. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isDeeperThan } from '../http/json-depth.ts';
@@ -61,11 +61,11 @@ export interface Message {
   id: string;
   taskId: string | null;
   contextId: string | null;
-  /** What was written, one text after the other. */
+  /** The texts of the message, one after the other. */
   text: string;
   /** The data parts. */
   data: readonly unknown[];
-  /** Of the message and, where it has none of a name, of the request. */
+  /** The metadata of the message and, for a name that it lacks, of the request. */
   metadata: Readonly<Record<string, unknown>>;
   /** The caller waits for the end. */
   isBlocking: boolean;
@@ -181,7 +181,7 @@ function fitting<Shape extends z.ZodType>(shape: Shape, params: unknown): z.outp
   });
 }
 
-/** What a message asks for, as far as it says so. */
+/** The wish of a message, as far as it says so. */
 export interface Wish {
   /** A skill by its id or the name of its tool; null: none is named. */
   skill: string | null;
@@ -234,11 +234,11 @@ export function mentionsPayment(params: unknown): boolean {
   return all.some((each) => isObject(each) && each[X402.payload] !== undefined);
 }
 
-/** Who pays for a message, in the headers that rails read. */
+/** The payer's proof in a message, in the headers that rails read. */
 export interface Credential {
   by: PaidBy;
   headers: Headers;
-  /** What makes it this payment. */
+  /** The digest that makes it this payment. */
   digest: Buffer;
   /** The network that an x402 payment names. */
   network: string | null;
@@ -270,7 +270,7 @@ export function credentialOf({ id: messageId, metadata }: Message, connection: H
   return { by: 'key', headers: { 'x-api-key': key, 'idempotency-key': name }, digest, network: null };
 }
 
-/** By which a message that begins a task is known when it comes again: who sent it, its id, and what it asks for. */
+/** The key by which a message that begins a task is known when it comes again: who sent it, its id, and what it asks for. */
 export function messageKeyOf(sender: string, messageId: string, asked: unknown): Buffer {
   return digestOf('begins', sender, messageId, canonical(asked));
 }

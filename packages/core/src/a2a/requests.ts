@@ -1,4 +1,4 @@
-/** What a request over either binding is: who sent it, what it holds, and what becomes of an error or a stream. */
+/** Reads a request over either binding: who sent it, what it holds, and what becomes of an error or a stream. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { openEventStream } from '../http/event-stream.ts';
 import { readJson } from '../http/json-text.ts';
@@ -22,7 +22,7 @@ export interface A2aRoutesParts {
   publicUrl: string;
   addressOf(request: FastifyRequest): string;
   addressLimit: RateLimit;
-  /** Of the key that a request presents; null for one without a key that is good here. */
+  /** Finds the account of the key that a request presents; null for one without a key that is good here. */
   accountOf(headers: FastifyRequest['headers']): Promise<bigint | null>;
   failed(error: unknown): void;
 }

@@ -126,7 +126,7 @@ function otherMethod(methods: readonly string[], what: string): Problem {
   });
 }
 
-/** What JSON-RPC has as parameters. 0.3 writes the JSON of its protocol buffers here, where what is absent is false. */
+/** Reads a body as the parameters of JSON-RPC. 0.3 writes the JSON of its protocol buffers here, where what is absent is false. */
 function messageParams(body: unknown, version: Version): unknown {
   if (version === '1.0' || !isObject(body) || !isObject(body.message)) return body;
   const { content, ...message } = body.message;

@@ -64,18 +64,18 @@ const MAX_PAGE_WITH_ANSWERS = 10;
 const LOOKED_AT_EVERY_MS = 400;
 const SUBSCRIBED_FOR_MS = 120_000;
 const MAX_SUBSCRIBERS = 200;
-/** Of those, of one account or, without a key, one address. */
+/** The most of those by one account or, without a key, one address. */
 const MAX_SUBSCRIBED_BY_ONE = 20;
 /** The end of the year 9999. */
 const LAST_MS = 253_402_300_799_999;
 
-/** Who reads a stream. */
+/** The reader of a stream. */
 export interface Reader {
   write(result: Record<string, unknown>): Promise<'sent' | 'lost'>;
   closed: Promise<void>;
 }
 
-/** What a request is answered with: one result, or several as they come. */
+/** The reply to a request: one result, or several as they come. */
 export type Reply = { result: Record<string, unknown> } | { stream(reader: Reader): Promise<void> };
 
 /** A caller, as long as its connection stands. */

@@ -18,7 +18,7 @@ const BY_CLAIM =
 const PRICE_BY_TASK = 'It waits for its payment. Ask for the task to be told its price.';
 const NOT_KEPT = 'The answer of this task is not kept any more.';
 
-/** Who asks, as the paid call counts callers. */
+/** The caller, as the paid call counts callers. */
 export type AskedBy = Pick<PaidRequest, 'address' | 'requestId'>;
 
 export interface ShowingParts {
@@ -78,7 +78,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
     }
   };
 
-  /** What a task costs now, in the words of x402; or why it cannot be bought now. */
+  /** Prices a task now, in the words of x402; or why it cannot be bought now. */
   async function priceOf(service: Service, { input, told }: Task, by: AskedBy): Promise<Told> {
     const answer = await paidCall.handle({
       ...by,
@@ -150,7 +150,7 @@ export function pieceOfAnswer(service: Service | undefined, data: unknown): Part
   return isOurs ? { data } : { data, metadata: { [UNTRUSTED_META]: [''] } };
 }
 
-/** Of an answer that came in pieces its last event has all; one that its reader broke off has only its pieces. */
+/** The parts of an answer. The last event of a streamed one has everything; one that its reader broke off has only its pieces. */
 function partsOf(mediaType: string, body: string | Buffer, service: Service | undefined): Part[] {
   if (mediaType === 'application/json') return [wholePart(service, JSON.parse(body.toString()))];
   if (mediaType === 'text/event-stream') {

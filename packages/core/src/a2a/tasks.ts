@@ -6,11 +6,11 @@ import type { Database } from '../db/connection.ts';
 export type TaskState = 'input-required' | 'working' | 'charging' | 'completed' | 'failed' | 'canceled';
 export type PaidBy = 'key' | 'x402';
 
-/** What a status says beside its state. */
+/** The message of a status, beside its state. */
 export interface Told {
-  /** For people and models. */
+  /** The text for people and models. */
   text?: string;
-  /** What else is known, for programs: an error as HTTP has it, or what may be asked for. */
+  /** The data for programs: an error as HTTP has it, or what may be asked for. */
   data?: Record<string, unknown>;
   /** Why a payment was refused, as a 402 tells it. */
   refused?: Record<string, unknown>;
@@ -19,7 +19,7 @@ export interface Told {
 
 export interface Task {
   id: string;
-  /** Whose key made it; null: it belongs to whoever knows its id. */
+  /** The account whose key made it; null: it belongs to whoever knows its id. */
   accountId: bigint | null;
   contextId: string;
   /** The path of the service that is asked for; null: none yet. */
@@ -28,7 +28,7 @@ export interface Task {
   input: string | null;
   state: TaskState;
   paidBy: PaidBy | null;
-  /** What makes its payment this one; null: none may have been taken. */
+  /** The digest of its payment; null: none may have been taken. */
   paidWith: Buffer | null;
   workingUntilMs: number | null;
   call: { accountId: bigint; id: string } | null;
@@ -37,7 +37,7 @@ export interface Task {
 }
 
 export interface NewTask extends Pick<Task, 'accountId' | 'service' | 'input' | 'told'> {
-  /** By which its message is known when it comes again; null: not at all. */
+  /** The key by which its message is known when it comes again; null: not at all. */
   messageKey: Buffer | null;
   /** A new one is made where none is given. */
   contextId: string | null;
@@ -47,11 +47,11 @@ export interface NewTask extends Pick<Task, 'accountId' | 'service' | 'input' | 
 export interface Ending extends Pick<Task, 'state' | 'told' | 'call'> {
   /** Its payment may have been taken, so no other one is taken for it. */
   keepsPayment: boolean;
-  /** What it tells was bought before, by whoever knows more of it. */
+  /** Whether it tells of what was bought before, which others know more of. */
   isRepeat: boolean;
 }
 
-/** By whom a message is sent, as far as that gives it room. `account`: by a key that is known here. */
+/** The kind of sender, as far as that gives a message room. `account`: by a key that is known here. */
 export type Sender = keyof typeof SHARES;
 
 export interface TaskPage {
@@ -61,14 +61,14 @@ export interface TaskPage {
   total: number;
 }
 
-/** What bought nothing is kept for so long. */
+/** The time for which tasks that bought nothing are kept. */
 const UNPAID_MS = 3_600_000;
-/** What an x402 payment failed to buy is kept for less: anybody can send something that looks like one. */
+/** The shorter time for tasks that an x402 payment failed to buy: anybody can send something that looks like one. */
 const REFUSED_MS = 300_000;
 /** Longer input has to come with the payment. */
 const MAX_INPUT_CHARACTERS = 16_384;
 const MAX_TOLD_CHARACTERS = 16_384;
-/** Of the room for what has bought nothing, how much may be taken when one more comes from these. */
+/** The part of the room for unpaid tasks that may be taken when one more comes from these. */
 const SHARES = { nobody: 0.5, x402: 0.75, account: 1 } as const;
 /** How far tasks are counted for a list. */
 const MAX_COUNTED = 10_000;
@@ -179,7 +179,7 @@ export class Tasks {
     return row === undefined ? null : taskOf(row);
   }
 
-  /** Whoever charges is the worker from then on. @returns false when it was canceled, or its payment was let go, before */
+  /** Makes whoever charges the worker from then on. @returns false when it was canceled, or its payment was let go, before */
   async beginCharging(id: string, { digest, worker }: { digest: Buffer; worker: string }): Promise<boolean> {
     const [row] = await this.#sql`
         update a2a_tasks
@@ -195,7 +195,7 @@ export class Tasks {
   }
 
   /**
-   * What ended stays so, but for an answer that was bought meanwhile. An end without a call is written for the worker of the task
+   * Ends a task for good, but for an answer that was bought meanwhile. An end without a call is written for the worker of the task
    * alone: another one knows nothing of the charge that may be going on.
    *
    * @param by.keepsInput for who asks for the answer again
@@ -321,7 +321,7 @@ function cursorOf(text: string): { atMs: number; id: string } | null {
 const keepable = (input: string | null) =>
   input === null || input.length > MAX_INPUT_CHARACTERS || input.includes('claimSecret') ? null : input;
 
-/** What is longer than may be kept is told without its particulars. */
+/** Writes the message as JSON, without its particulars if it is longer than may be kept. */
 function toldText(told: Told | null): string | null {
   if (told === null) return null;
   const text = JSON.stringify(told);

@@ -18,7 +18,7 @@ export interface ShownTask {
   state: ShownState;
   atMs: number;
   parts: readonly Part[];
-  /** Of the status's message. */
+  /** The metadata of the status's message. */
   metadata: Readonly<Record<string, unknown>>;
   artifacts: readonly ShownArtifact[];
 }
@@ -164,7 +164,7 @@ function artifactOf({ id, name, parts }: ShownArtifact, partOf: (part: Part) => 
   return { artifactId: id, name, parts: parts.map(partOf) };
 }
 
-/** What the HTTP+JSON binding of 0.3 writes: the JSON of its protocol buffers, not that of its JSON-RPC. */
+/** The wire of 0.3's HTTP+JSON binding: the JSON of its protocol buffers, not that of its JSON-RPC. */
 const v03OverHttp: Wire = {
   version: '0.3',
   task: (task) => ({
@@ -217,8 +217,8 @@ function statusOf03OverHttp(task: ShownTask) {
   return { state: v03OverHttp.state(state), timestamp: new Date(task.atMs).toISOString(), message };
 }
 
-/** By JSON-RPC. */
+/** The wires of JSON-RPC, by version. */
 export const WIRES: Readonly<Record<Version, Wire>> = { '0.3': v03, '1.0': v10 };
 
-/** By the HTTP+JSON binding. */
+/** The wires of the HTTP+JSON binding, by version. */
 export const HTTP_WIRES: Readonly<Record<Version, Wire>> = { '0.3': v03OverHttp, '1.0': v10 };
