@@ -10,7 +10,7 @@ import ipaddr from 'ipaddr.js';
 import { isInternal } from '../http/caller-address.ts';
 
 const MAX_URL_CHARACTERS = 500;
-/** Of one question to one name server, and how often each is asked. */
+/** The time for one question to one name server, and below it how often each is asked. */
 const QUESTION_MS = 2_000;
 const TRIES = 2;
 /** Then a look-up is given up, however many name servers there are. */
@@ -66,7 +66,7 @@ export function isPublic(address: string): boolean {
 }
 
 /**
- * What is wrong with the address of a webhook, in words that follow the field's name; null: nothing, as far as can be said
+ * Says what is wrong with the address of a webhook, in words that follow the field's name; null: nothing, as far as can be said
  * before anybody is asked.
  */
 export function refusedAddress(text: string, allowPrivate: boolean): string | null {
@@ -89,7 +89,7 @@ export function refusedAddress(text: string, allowPrivate: boolean): string | nu
   return null;
 }
 
-/** Without the brackets of IPv6 and the dot that may end a name. */
+/** The host of an address, without the brackets of IPv6 and the dot that may end a name. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

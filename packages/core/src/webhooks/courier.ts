@@ -21,7 +21,7 @@ const BACK_OFF_MS = [
   ...[10 * HOUR_MS, 14 * HOUR_MS, 20 * HOUR_MS, 24 * HOUR_MS],
 ];
 const MAX_ATTEMPTS = BACK_OFF_MS.length + 1;
-/** What was wanted longer ago is given up, however few attempts it had. */
+/** The age at which a delivery is given up, however few attempts it had. */
 const MAX_AGE_MS = 4 * DAY_MS;
 /** A receiver that failed is left alone: after one failure in a row, after two, after more. */
 const REST_MS = [5 * SECOND_MS, 15 * SECOND_MS, MINUTE_MS];
@@ -69,7 +69,7 @@ interface Claimed {
   former_secrets: FormerSecret[];
 }
 
-/** What a turn sends to one webhook. */
+/** One turn of sending to a webhook. */
 interface Turn {
   hook: Claimed;
   messages: readonly Claimed[];
@@ -91,7 +91,7 @@ interface Ended {
 
 type Failed = Ended & AfterFailure;
 
-/** What follows from a failed attempt. */
+/** The consequence of a failed attempt. */
 interface AfterFailure {
   /** When it is sent again; null: never. */
   next: string | null;

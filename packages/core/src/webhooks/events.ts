@@ -1,4 +1,4 @@
-/** What owners of keys are told of, and in which form. An event says no more than its owner can read with the key. */
+/** The events that owners of keys are told of, and their form. An event says no more than its owner can read with the key. */
 
 /** Each type, and when it is told. */
 const EVENTS = {

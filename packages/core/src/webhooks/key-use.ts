@@ -1,5 +1,5 @@
 /**
- * What is learned of keys while they are used, beside the calls themselves: new addresses, and answers that took long. A
+ * Notes what is learned of keys while they are used, beside the calls themselves: new addresses, and answers that took long. A
  * call leaves a note in memory and waits for nothing; a job writes the notes down for accounts that want to be told. A
  * process that dies loses the notes of its last seconds.
  */
@@ -27,7 +27,7 @@ export interface KeyUses {
 
 /** A shorter one is not worth a message: whoever asked is still there. */
 const LONG_ANSWER_MS = 5_000;
-/** Of all keys together, in memory: what is forgotten is looked up again. */
+/** The pairs of key and address kept in memory, of all keys together: a forgotten one is looked up again. */
 const PAIRS_REMEMBERED = 50_000;
 /** Then it is written down again that an address is still used. */
 const REMEMBERED_FOR_MS = 86_400_000;
@@ -35,11 +35,11 @@ const REMEMBERED_FOR_MS = 86_400_000;
 const MOST_NOTES = 5_000;
 /** In one round: then it is not the note, and the others wait for the next round. */
 const MOST_FAILURES = 10;
-/** Of one key: the oldest is forgotten for a new one, so a caller with many addresses is told of again and again. */
+/** The addresses of one key that are kept: the oldest is forgotten for a new one, so a caller with many addresses is told of again and again. */
 const ADDRESSES_OF_A_KEY = 64;
 /** An address that was not used for so long is new again. */
 const KNOWN_FOR_MS = 90 * 86_400_000;
-/** Of an account: so many of its latest keys are looked at when one of them is used for the first time. */
+/** The latest keys of an account that are looked at when one of them is used for the first time. */
 const KEYS_LOOKED_AT = 20;
 /** In one call of `forget`. */
 export const ADDRESSES_FORGOTTEN_AT_ONCE = 5_000;
@@ -217,7 +217,7 @@ async function isHome(
   return known.some(({ key_id: other, digest }) => digests.get(other)?.some((each) => each.equals(digest)));
 }
 
-/** What is stored of an address, under the current version of the secret and then under those of before. */
+/** The digests that are stored of an address, under the current version of the secret and then under those of before. */
 function digestsOf({ current, all }: Secrets, keyId: bigint, address: string): Buffer[] {
   return [current, ...all.filter(({ id }) => id !== current.id)].map(({ value }) =>
     createHmac('sha256', value)

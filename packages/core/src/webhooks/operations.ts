@@ -37,7 +37,7 @@ const LIMIT = {
 };
 const usd = { type: ['string', 'number', 'null'] };
 
-/** What an owner of a key does with its webhooks. */
+/** The operations by which an owner of a key manages webhooks. */
 export const WEBHOOK_OPERATIONS = {
   operations: [
     {

@@ -105,7 +105,7 @@ async function register(path: string, account = accountId): Promise<{ id: string
 }
 
 const tell = (nth: number, account = accountId) => log.add(database.sql, account, 'refund.made', { nth });
-/** As the triggers do that are told of money. */
+/** Tells of money, as the triggers do. */
 const tellOfMoney = (nth: number) => database.sql`
   insert into account_events (account_id, type, data, about_money, created_at)
   values (${String(accountId)}, 'refund.made', ${JSON.stringify({ nth })}::text::jsonb, true, ${new Date(nowMs)})`;
@@ -251,7 +251,7 @@ test('five old secrets may sign at a time; one more rotation ends none of them, 
   assert.equal(typeof (await webhooks.rotate(accountId, id, DAY_MS)), 'string');
 });
 
-/** Whose signatures a message has, whatever the time is. */
+/** Tells which of the secrets signed a message, whatever the time is. */
 function signersOf({ id, headers, body }: Arrived, secrets: readonly string[]): boolean[] {
   const signatures = String(headers['webhook-signature']).split(' ');
   const at = new Date(Number(headers['webhook-timestamp']) * SECOND_MS);
@@ -585,7 +585,7 @@ test('what waits is bounded, what is old is forgotten, and nothing is told once 
   assert.equal((await listOf(outbox, id)).length, 0);
 });
 
-/** What waits of a webhook is put there at once, too late to be sent today. */
+/** Fills a webhook's queue at once, with deliveries that are due too late to be sent today. */
 const fill = (id: string, count: number) => database.sql`
   insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, next_at)
   select gen_random_uuid(), ${id}, 'refund.made', '{}', ${new Date(nowMs - 2 * DAY_MS)}, ${new Date(nowMs)}, ${new Date(nowMs + DAY_MS)}

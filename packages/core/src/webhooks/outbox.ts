@@ -30,7 +30,7 @@ export interface Delivery {
   lastResult: string | null;
 }
 
-/** What `recover` has put in the queue. */
+/** The deliveries that `recover` has put in the queue. */
 export interface Recovered {
   /** Events that no message had been written for. */
   missed: number;

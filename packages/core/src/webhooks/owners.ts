@@ -1,4 +1,4 @@
-/** Who asks: the key of a request, and the webhook of its account that the request names. */
+/** Finds who asks: the key of a request, and the webhook of its account that the request names. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';

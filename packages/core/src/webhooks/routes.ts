@@ -1,4 +1,4 @@
-/** What an owner does with the webhooks of its account. None of it costs anything. */
+/** Routes by which an owner manages the webhooks of its account. None of it costs anything. */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
@@ -184,7 +184,7 @@ function tooManySecrets(freeAt: Date): Problem {
   );
 }
 
-/** What is to be changed; null: nothing but whether it is on. @throws Problem 400 with the field that does not fit */
+/** Reads what is to be changed; null: nothing but whether it is on. @throws Problem 400 with the field that does not fit */
 function changeOf(
   webhook: Webhook,
   { url, events, lowBalanceUsd, email }: z.infer<typeof change>,

@@ -15,7 +15,7 @@ export interface Seal {
   open(belongsTo: string, sealed: string): string;
 }
 
-/** What a webhook's secret is sealed for: moved to another row it cannot be opened. */
+/** The purpose that a webhook's secret is sealed for: moved to another row it cannot be opened. */
 export const sealedFor = (webhookId: string) => `webhook:${webhookId}`;
 
 /** A secret that another one replaced, as it is stored. */

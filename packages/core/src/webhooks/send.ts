@@ -5,7 +5,7 @@ import { guardedLookup, type LookUpAll, PrivateAddress, refusedAddress } from '.
 
 /** From the first byte to the last, the connection included. */
 const TIMEOUT_MS = 10_000;
-/** Of a receiver's reply: it is read so far, and not looked at. */
+/** The bytes of a receiver's reply that are read; they are not looked at. */
 const MAX_REPLY_BYTES = 16 * 1_024;
 const MAX_HEADER_BYTES = 16 * 1_024;
 
@@ -20,7 +20,7 @@ export interface Message {
 }
 
 /**
- * What became of it. `result` is a status of HTTP or a word of ours, and nothing that the receiver said.
+ * The outcome of a delivery. `result` is a status of HTTP or a word of ours, and nothing that the receiver said.
  * - taken: the receiver has it.
  * - gone: the receiver wants no more (410).
  * - failed: all else.

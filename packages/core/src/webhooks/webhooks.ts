@@ -27,9 +27,9 @@ export interface Webhook {
   disabledAt: Date | null;
   disabledBecause: 'failing' | 'gone' | 'secret_lost' | 'owner' | null;
   failingSince: Date | null;
-  /** Until when the secret that the last rotation replaced signs too; null: it does not. */
+  /** The time until which the secret that the last rotation replaced signs too; null: it does not. */
   beforeUntil: Date | null;
-  /** Until when each replaced secret that still signs does so, that of the last rotation first. */
+  /** The time until which each replaced secret still signs, that of the last rotation first. */
   formerUntil: readonly Date[];
   /** Events of the last thirty days that it wants and that no message was written for, counted up to `MOST_MISSED_COUNTED`. */
   missed: number;
@@ -42,7 +42,7 @@ export interface NewWebhook {
   email: string | null;
 }
 
-/** What its owner changes; what is absent stays. */
+/** A change by its owner; absent fields stay. */
 export type WebhookChange = Partial<NewWebhook>;
 
 export interface Webhooks {
@@ -85,7 +85,7 @@ interface Row {
 
 export interface WebhooksParts {
   seal: Seal;
-  /** Of the version of the server's secret that seals now; it stands in what is sealed. */
+  /** The id of the version of the server's secret that seals now; it stands in what is sealed. */
   currentId: string;
   nowMs(): number;
 }
@@ -279,7 +279,7 @@ async function resealSome(sql: Database, { seal, currentId, nowMs }: WebhooksPar
   return stale.length;
 }
 
-/** As `switchOff`, also for one that is off for another reason: it cannot be switched on before it has a new secret. */
+/** Switches a webhook off like `switchOff`, also for one that is off for another reason: it cannot be switched on before it has a new secret. */
 async function noteLost(
   sql: Database,
   { id, sealed, at }: { id: string; sealed: string; at: string },
