@@ -11,7 +11,7 @@ import { toolsetName } from './toolsets.ts';
 const MAX_FOUND = 20;
 /** Each with the schema of its input. */
 const DEFAULT_FOUND = 5;
-/** Of what a line of the catalog says of a service. */
+/** The longest text about a service in a line of the catalog. */
 const LINE_CHARACTERS = 64;
 
 interface FreeTool {
@@ -19,7 +19,7 @@ interface FreeTool {
   title: string;
   description: string;
   input: z.ZodObject;
-  /** What is asked for these arguments, by GET. */
+  /** The address that is asked for these arguments, by GET. */
   address(input: Record<string, unknown>): string;
   /** False where it gives something away. */
   readOnly?: boolean;

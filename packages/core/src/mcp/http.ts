@@ -11,7 +11,7 @@ import { IDEMPOTENCY_HEADER } from './payment.ts';
 import type { Caller } from './server.ts';
 import { readToolset } from './toolsets.ts';
 
-/** Of one POST: the line of 2025-03-26 knew them, and later ones do not. */
+/** The most messages in one POST: the line of 2025-03-26 knew them, and later ones do not. */
 const MAX_BATCH = 20;
 
 export interface McpRoutesParts {
@@ -31,7 +31,7 @@ export interface McpRoutesParts {
 
 export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
   const hosts = ownHosts(parts.publicUrl, parts.hosts);
-  /** Of whom the library asks a server for: it hands its own request on, and that is all it knows of ours. */
+  /** The callers, by the request that the library asks a server for: it hands its own request on, and that is all it knows of ours. */
   const callers = new WeakMap<Request, Caller>();
   const handler = createMcpHandler(
     ({ requestInfo }) => {
@@ -99,7 +99,7 @@ function assertOneCall(body: unknown): void {
 }
 
 /**
- * Who asks, as long as the connection stands and the response is not over.
+ * The caller, as long as the connection stands and the response is not over.
  *
  * @param ended aborted when the caller has gone, and to end the response without an answer
  * @param isAlone whether the request carries a single message, so that its response can end without an answer to it

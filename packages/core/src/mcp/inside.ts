@@ -1,12 +1,12 @@
-/** What this server answers over HTTP, asked from inside: by whoever asks, counted as theirs, without a connection. */
+/** Asks from inside what this server answers over HTTP: by whoever asks, counted as theirs, without a connection. */
 import type { FastifyInstance } from 'fastify';
 import type { Headers } from '../paid-call/rail.ts';
 
-/** Whose question it is. */
+/** The asker of a question. */
 export interface Asker {
-  /** Of the HTTP request that brought it. */
+  /** The headers of the HTTP request that brought it. */
   headers: Headers;
-  /** As the socket has it. */
+  /** The peer's address, as the socket has it. */
   remoteAddress: string | undefined;
 }
 

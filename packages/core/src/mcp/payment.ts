@@ -7,7 +7,7 @@ const X402_PAYMENT = 'x402/payment';
 /** Names a purchase that is made with an API key, so that it can be repeated: what `Idempotency-Key` is over HTTP. */
 const IDEMPOTENCY_KEY = 'farebox/idempotencyKey';
 export const IDEMPOTENCY_HEADER = 'idempotency-key';
-/** What else a client or a proxy says of the connection is no credential. */
+/** The headers of a connection that are credentials; no other is. */
 const OF_THE_CONNECTION = ['x-api-key', 'authorization'] as const;
 
 export type Meta = Readonly<Record<string, unknown>> | undefined;

@@ -1,5 +1,5 @@
 /**
- * What providers of models accept as a tool. One tool that breaks a rule makes some of them refuse the whole request, and with
+ * Rules of what providers of models accept as a tool. One tool that breaks a rule makes some of them refuse the whole request, and with
  * it every other tool.
  */
 import type { JsonSchema } from '../service/json-schema.ts';
@@ -65,7 +65,7 @@ function below(schema: unknown, place: string, depth: number): string[] {
   return withinSchema(schema as JsonSchema, place, depth + 1);
 }
 
-/** What a strict schema may not hold beside its structure. */
+/** The keywords that a strict schema may not hold beside its structure. */
 const NOT_STRICT = ['minLength', 'maxLength', 'default', 'title', 'examples', 'uniqueItems'];
 
 /**

@@ -1,4 +1,4 @@
-/** What an MCP client can read without calling a tool: documents as resources, and ways to ask as prompts. */
+/** The readings that an MCP client has without calling a tool: documents as resources, and ways to ask as prompts. */
 import type { CatalogLine } from '../service/define.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import type { Asker, AskInside } from './inside.ts';

@@ -59,7 +59,7 @@ function jsonOf(answer: PaidAnswer): string | null {
   return mediaTypeOf(answer) === 'application/json' ? answer.body.toString() : null;
 }
 
-/** What is no JSON object is content alone. */
+/** The content of an answer that is no JSON object. */
 function contentOf(answer: PaidAnswer): Pick<CallToolResult, 'content'> {
   const { headers, body } = answer;
   const mimeType = mediaTypeOf(answer);

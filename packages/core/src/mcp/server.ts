@@ -31,17 +31,17 @@ const LISTED_MS = 60_000;
 const PROGRESS_EVERY_MS = 2_000;
 const MAX_ARGUMENTS_DEPTH = 64;
 
-/** Who asks: the HTTP request that brought the message. */
+/** The caller: the HTTP request that brought the message. */
 export interface Caller extends Asker {
-  /** As it is counted. */
+  /** The address as it is counted. */
   address: string;
   requestId: string;
-  /** What the address that it asked lists. */
+  /** The tools that the address which it asked lists. */
   toolset: Toolset;
   gone(): boolean;
   /** Calls back once when the caller has gone. @returns how to stop listening */
   onGone(left: () => void): () => void;
-  /** As the client names itself; null when it does not. */
+  /** The client's name for itself; null when it does not. */
   client: string | null;
   /** Ends the response without an answer to a call that was cancelled, unless it carries other answers too. */
   withdraw(): void;
@@ -137,7 +137,7 @@ async function callNamed(
 
 const uncharged = (answer: FreeAnswer) => toolResultOf({ ...answer, headers: {} }, undefined, null);
 
-/** What HTTP answers about a service that the operator has left out; null when the tool would be none of one. */
+/** The answer of HTTP about a service that the operator has left out; null when the tool would be none of one. */
 function leftOut(tools: ToolList, tool: string, { requestId }: Caller): FreeAnswer | null {
   const path = tools.leftOutOf(tool);
   if (path === null) return null;

@@ -6,7 +6,7 @@ import { toolSchemaOf } from '../service/tool-schema.ts';
 import { aboutTool, titleOf } from '../service/tool-words.ts';
 import type { Toolset } from './toolsets.ts';
 
-/** Of a page of `tools/list`, as JSON. */
+/** The size of a page of `tools/list`, as JSON. */
 export const MAX_PAGE_BYTES = 60_000;
 
 /** A tool as `tools/list` shows it. https://modelcontextprotocol.io/specification/2025-11-25/server/tools */

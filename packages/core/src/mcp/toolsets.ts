@@ -7,7 +7,7 @@ const CORE = 'core';
 const ALL = 'all';
 const MAX_CHARACTERS = 400;
 
-/** What is listed beside the free tools. */
+/** The tools that are listed beside the free ones. */
 export interface Toolset {
   /** Says the same for every spelling. */
   key: string;
