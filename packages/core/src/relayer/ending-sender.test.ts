@@ -22,12 +22,12 @@ function settingOf(test: { name: string }) {
   const setting = {
     sent,
     landed,
-    /** What a node does with what it is sent. */
+    /** The node's way with what it is sent. */
     take: (hash: string) => void landed.set(hash, { ok: true, final: true }),
     isSilent: false,
-    /** What each costs; null: the chain does not say. */
+    /** The cost of each; null: the chain does not say. */
     cost: null as bigint | null,
-    /** Of this one the chain says nothing. */
+    /** The transaction of which the chain says nothing. */
     silentOf: '',
     pass(ticks: bigint) {
       time += ticks;

@@ -16,9 +16,9 @@ export interface EndingTransaction {
   raw: string;
   /** After this the chain takes it no more, in the chain's own measure. */
   endsAt: bigint;
-  /** For whom it opens an account at our cost. */
+  /** The wallet for which it opens an account at our cost. */
   opensFor?: string;
-  /** Whose key pays for it. */
+  /** The address of the key that pays for it. */
   paidBy: string;
 }
 
@@ -254,7 +254,7 @@ class StoredSender implements EndingSender {
       on conflict do nothing`;
   }
 
-  /** What became of a stored transaction; an end is written down. @throws when the chain does not say */
+  /** Finds out what became of a stored transaction, and writes down an end. @throws when the chain does not say */
   async #fateOf(row: Row): Promise<Fate> {
     if (row.state === STATES.over) return { status: 'over' };
     if (row.state !== STATES.pending)

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 export const DAYS_LOOKED_BACK = 7;
 
 /**
- * What each key pays a day: what its transactions of the last seven days (UTC) cost, divided by the time since the first
+ * The gas costs of each key a day: what its transactions of the last seven days (UTC) cost, divided by the time since the first
  * of these days on which it sent any, one day at least. A transaction whose cost the chain did not tell counts as the
  * mean of those whose cost it told.
  *

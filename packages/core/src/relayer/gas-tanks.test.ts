@@ -1,4 +1,4 @@
-/** What is known of our keys' gas: the days that are left, who can pay, and who says so how often. */
+/** Tests what is known of our keys' gas: the days that are left, who can pay, and who says so how often. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';

@@ -22,7 +22,7 @@ export interface GasSource {
   balanceOf(address: string): Promise<bigint>;
   /** The cost of one transaction now. @throws when the node does not answer */
   cost(): Promise<bigint>;
-  /** For how long each key's oldest transaction has been waiting for its block, in ms; those without one are left out. */
+  /** The time for which each key's oldest transaction has been waiting for its block, in ms; those without one are left out. */
   waitingMs?(addresses: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 

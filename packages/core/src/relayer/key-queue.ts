@@ -1,5 +1,5 @@
 /**
- * What waits for one of our keys. A key's nonces come from the database, in the commit that stores the signed transactions
+ * The queue of one of our keys. A key's nonces come from the database, in the commit that stores the signed transactions
  * which use them: two processes never take the same one, and a crash leaves no gap.
  */
 import { type Database, isUniqueViolation, type Transaction } from '../db/connection.ts';
@@ -10,7 +10,7 @@ import { createSigner, type Signer } from './sign.ts';
 import type { Signed, TransactionStore } from './store.ts';
 import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
 
-/** What no transaction of ours needs: code that others gave us to run may ask for anything. */
+/** The gas limit, which no transaction of ours needs: code that others gave us to run may ask for anything. */
 export const MAX_GAS = 5_000_000n;
 const BATCH = 50;
 const MAX_STORE_ATTEMPTS = 4;
@@ -19,7 +19,7 @@ const MAX_WAITING = 200;
 /** How old what the chain said of a key may be when a transaction is stored. */
 const STANDING_FRESH_MS = 1_500;
 
-/** What became of a transaction that was to be stored: it was signed, or another one of its purpose is there already. */
+/** The outcome of storing a transaction: it was signed, or another one of its purpose is there already. */
 export type Stored = Signed | 'taken';
 
 type WithGas = TransactionToSend & { gasLimit: bigint };
@@ -31,7 +31,7 @@ interface Waiting {
   failed(error: unknown): void;
 }
 
-/** What the chain says of a key before nonces are given out. */
+/** The state of a key on the chain before nonces are given out. */
 interface Standing {
   fees: EvmFees;
   onChain: bigint;
@@ -57,7 +57,7 @@ export class KeyQueue {
   #isBusy = false;
   /** The nonce after the last one that this process has used. Another process may have used it since. */
   #expectedNonce: bigint | null = null;
-  /** What `prepare` asked for and no batch has used yet. */
+  /** The answer that `prepare` asked for and no batch has used yet. */
   #prepared: { standing: Promise<Standing>; atMs: number } | null = null;
 
   constructor(parts: KeyQueueParts, privateKey: Hex) {
@@ -227,7 +227,7 @@ export class KeyQueue {
     return { stored, nextNonce };
   }
 
-  /** What this key holds beyond what its pending transactions may cost, in wei; null: practically unlimited, or unknown. */
+  /** The wei that this key holds beyond what its pending transactions may cost; null: practically unlimited, or unknown. */
   async #spareWei(transaction: Transaction, { fees, holdsWei }: Standing): Promise<bigint | null> {
     const mostAtOnceWei = BigInt(2 * MAX_WAITING) * MAX_GAS * fees.maxFeePerGas;
     if (holdsWei === null || holdsWei >= mostAtOnceWei) return null;

@@ -6,7 +6,7 @@ export interface MinedTransaction {
   hash: Hex;
   blockNumber: bigint;
   gasUsed: bigint;
-  /** What its sender paid for it; null: the receipt does not say. */
+  /** The price that its sender paid for it, in wei; null: the receipt does not say. */
   costWei: bigint | null;
   logs: { address: Hex; topics: Hex[]; data: Hex }[];
 }

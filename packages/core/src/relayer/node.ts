@@ -18,7 +18,7 @@ export class EvmNode {
     await this.rpc.call('eth_sendRawTransaction', [raw]).catch(() => {});
   }
 
-  /** As `send`, and waits for its block where the node can. @returns null when the node did not tell of one */
+  /** Sends as `send` does, and waits for its block where the node can. @returns null when the node did not tell of one */
   async sendAndWait(raw: string): Promise<MinedTransaction | null> {
     if (this.#sendsAndWaits !== false) {
       try {

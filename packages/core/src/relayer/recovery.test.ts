@@ -1,4 +1,4 @@
-/** What a relayer does when replicas, the node or the chain itself do what they seldom do. */
+/** Tests what a relayer does when replicas, the node or the chain itself do what they seldom do. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -57,7 +57,7 @@ export async function startRelayerStage() {
       return {
         keys,
         addresses,
-        /** Of the first key. */
+        /** The address of the first key. */
         address,
         target,
         passMs(ms: number) {

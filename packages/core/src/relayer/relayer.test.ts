@@ -42,7 +42,7 @@ const withoutSync = () =>
   nodeThat(['eth_sendRawTransactionSync'], async (method) => {
     throw new RpcRefusal(method, -32601, 'Method not found', undefined);
   });
-/** Nothing that is sent arrives: as when the process is killed between storing and sending. */
+/** Makes everything that is sent get lost, as when the process is killed between storing and sending. */
 const deaf = () =>
   nodeThat(SEND_METHODS, async (method) => {
     throw new RpcUnreachable(method, new Error('cut off'));

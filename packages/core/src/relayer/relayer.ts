@@ -19,7 +19,7 @@ import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
 
 export interface Relayer {
   readonly addresses: readonly Hex[];
-  /** Whose key would pay for the next transaction, as far as that is known. */
+  /** The address of the key that would pay for the next transaction, as far as that is known. */
   readonly payer: Hex | undefined;
   /** The fees that a transaction is sent with now. @throws when the node does not answer */
   fees(): Promise<EvmFees>;
@@ -54,7 +54,7 @@ interface RelayerParts {
   chainId: number;
   /** Private keys, which are used side by side. */
   keys: readonly Hex[];
-  /** What is known of these keys' gas: one that ran dry is passed by. */
+  /** The gas of these keys: one that ran dry is passed by. */
   tank: GasTank;
   nowMs(): number;
 }
@@ -205,7 +205,7 @@ class ChainRelayer implements Relayer {
     }
   }
 
-  /** Nobody waits for the note, and `resume` makes it when this process does not. */
+  /** Notes what was mined without a wait, and `resume` makes it when this process does not. */
   #noteLater(mined: Mined): void {
     this.#unnoted.push(mined);
     if (this.#unnoted.length === 1) setTimeout(() => void this.#note().catch(() => {}), NOTE_AFTER_MS);

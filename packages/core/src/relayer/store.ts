@@ -1,11 +1,11 @@
-/** What is on record of our transactions on one network: the rows of `relayers` and `relayer_transactions`. */
+/** The record of our transactions on one network: the rows of `relayers` and `relayer_transactions`. */
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { MinedTransaction } from './node-reply.ts';
 import type { Hex, TransactionToSend } from './to-send.ts';
 
 /**
- * As in `db/migrations/004_settlements.sql`. A nonce that was given up went to a transfer of nothing, or to a stranger.
+ * The states of a transaction, as in `db/migrations/004_settlements.sql`. A nonce that was given up went to a transfer of nothing, or to a stranger.
  * Statements have the numbers themselves: an index of `state = 0` does not serve a parameter.
  */
 export const STATES = { pending: 0, mined: 1, reverted: 2, givenUp: 3 } as const;
@@ -19,7 +19,7 @@ export interface StoredRow {
   data: Hex;
   gas_limit: bigint;
   max_cost_wei: string | null;
-  /** What was signed last under this nonce. */
+  /** The transaction that was signed last under this nonce. */
   raw: Hex;
   /** The hashes of everything with this nonce that does what was asked for. */
   hashes: string[];
@@ -41,7 +41,7 @@ export interface SignedBatch {
   added: readonly (TransactionToSend & Signed & { gasLimit: bigint })[];
   /** The nonce after the last one. */
   nextNonce: bigint;
-  /** Of each unit of gas. */
+  /** The most that each unit of gas may cost. */
   maxFeeWei: bigint;
 }
 
@@ -86,7 +86,7 @@ export class TransactionStore {
     return onChain > row.next_nonce ? onChain : row.next_nonce;
   }
 
-  /** Of these purposes, those that have a transaction already: a pending one, or a mined one that counts. */
+  /** The purposes of these that have a transaction already: a pending one, or a mined one that counts. */
   async taken(transaction: Transaction, asked: readonly TransactionToSend[]): Promise<Set<string>> {
     const rows = await transaction<{ id: string }[]>`${this.#takenOf(asked)}`;
     return new Set(rows.map(({ id }) => id));
@@ -101,7 +101,7 @@ export class TransactionStore {
         (state = 1 and id = any(${idsOf(counting)}::text::text[])))`;
   }
 
-  /** What a key's pending transactions may cost it, in wei. */
+  /** The wei that a key's pending transactions may cost it. */
   async promisedWei(transaction: Transaction, address: string): Promise<bigint> {
     const [row] = await transaction<{ promised: string }[]>`
       select (${this.#promisedBy(address)})::text as promised`;

@@ -14,7 +14,7 @@ export interface TransactionToSend {
   again?: boolean;
 }
 
-/** None of our keys holds enough for this transaction, and nothing was sent. */
+/** Thrown when none of our keys holds enough for a transaction, and nothing was sent. */
 export class OutOfGas extends Error {
   constructor(network: string) {
     super(`no key of ours holds enough gas for this on ${network}`);
