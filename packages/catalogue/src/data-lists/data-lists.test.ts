@@ -23,7 +23,7 @@ let publisher: Server;
 let address: string;
 let nowMs = START_MS;
 let requests = 0;
-/** What the publisher does with each request. */
+/** The publisher's way with each request. */
 let serve: (response: import('node:http').ServerResponse) => void;
 const connections: { close(): Promise<void> }[] = [];
 

@@ -18,7 +18,7 @@ const LEASE_MS = 10 * 60_000;
 const LEAST_SHARE_KEPT = 0.8;
 const MOST_FAILURE_CHARACTERS = 300;
 
-/** What became of one fetch. */
+/** The outcome of one fetch. */
 export interface ListReport {
   list: ListName;
   outcome: 'replaced' | 'confirmed' | 'refused' | 'failed';

@@ -1,4 +1,4 @@
-/** What is on record of a published list, and whether it may be used. */
+/** The record of a published list, and whether it may be used. */
 import type { ListName } from '../services/listed-parties.ts';
 import { LISTS } from './definitions.ts';
 

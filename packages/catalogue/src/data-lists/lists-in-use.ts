@@ -10,7 +10,7 @@ import type { ListedParty } from '../upstreams/published-list.ts';
 import { LISTS } from './definitions.ts';
 import { type ListRow, tooOld } from './list-row.ts';
 
-/** For how long a process believes what it last saw in the database. */
+/** The time for which a process believes what it last saw in the database. */
 const SEEN_MS = 5_000;
 const MAX_CONTENT_BYTES = 256 * 1024 * 1024;
 
@@ -102,7 +102,7 @@ export class ListsInUse implements Lists {
   }
 }
 
-/** Who holds which address. */
+/** The listed parties by the addresses that they hold. */
 function holdersIn(parties: readonly ListedParty[]): Map<string, ListedParty[]> {
   const holders = new Map<string, ListedParty[]>();
   for (const party of parties) {
@@ -116,7 +116,7 @@ function holdersIn(parties: readonly ListedParty[]): Map<string, ListedParty[]> 
   return holders;
 }
 
-/** What a list remembers of where it came from. */
+/** The form in which a list remembers where it came from. */
 const keptSource = z
   .object({ url: z.string(), sandbox: z.boolean(), licence: z.string().optional() })
   .transform(

@@ -7,7 +7,7 @@ export interface SourceMetrics {
   upstreamRequest(upstream: string, outcome: 'ok' | 'failed', durationMs: number): void;
 }
 
-/** What an operator can draw of the outside's data. */
+/** The metrics of data from outside. */
 export function createSourceMetrics(watched: {
   health(): readonly SourceHealth[];
   /** Lists that services look things up in, with the times of the copy in use. */

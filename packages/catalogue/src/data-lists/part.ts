@@ -13,7 +13,7 @@ import { createSourceMetrics } from './metrics.ts';
 
 export { SOURCES, TERMS, upstreamsOf };
 
-/** What of the sources stands on the operator's page. */
+/** The parts of the sources' state that stand on the operator's page. */
 interface ShownToOperator {
   upstreamHealth(): SourceHealth[];
   dataLists: DataLists['states'];
