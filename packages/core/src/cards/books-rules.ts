@@ -1,6 +1,6 @@
 import type { Audited, Rule } from '../ledger/rule.ts';
 
-/** What must hold of credit that was bought by card. Each query finds what breaks it. */
+/** Rules of the books for credit that was bought by card. Each query finds what breaks it. */
 
 /** Transfers but those of calls, which are nearly all: there is an index of the others. */
 const OTHER = `(select * from ledger_transfers where code <> 'call' and phase in (1, 3)) t`;

@@ -165,7 +165,7 @@ export function openCards(parts: CardParts): Cards {
   };
 }
 
-/** What is done of it without a request. */
+/** The jobs of card money, done without a request. */
 function jobsOf(parts: {
   inbox: Inbox;
   recharges: AutoRecharges;

@@ -1,4 +1,4 @@
-/** What is said where no card can be charged: never, or not now. */
+/** The answers where no card can be charged: never, or not now. */
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest, Problem, unavailable } from '../http/problem.ts';
 import { EmailRefused, ProviderUnavailable } from './provider.ts';
@@ -13,7 +13,7 @@ const PATHS = [
   { method: 'POST', url: '/api/m2m/credits/purchase' },
 ] as const;
 
-/** Without a card provider these addresses exist and say so; nothing is taken and nothing is promised. */
+/** Routes of a shop without a card provider: the addresses exist and say so; nothing is taken or promised. */
 export function closedCardRoutes(app: FastifyInstance): void {
   for (const { method, url } of PATHS) {
     app.route({
@@ -38,7 +38,7 @@ export function cardsNotConfigured(): Problem {
   );
 }
 
-/** What is said when the provider does not answer. @param details what is known of money all the same */
+/** The answer when the provider is silent. @param details what is known of money all the same */
 export function providerAway(cause: unknown, details: Record<string, unknown> = {}): Problem {
   return unavailable(
     'CARD_PROVIDER_UNAVAILABLE',
@@ -49,7 +49,7 @@ export function providerAway(cause: unknown, details: Record<string, unknown> = 
   );
 }
 
-/** What is said when no checkout could be opened. */
+/** The answer when no checkout could be opened. */
 export function asCheckoutProblem(error: unknown): unknown {
   if (error instanceof ProviderUnavailable) return providerAway(error);
   if (!(error instanceof EmailRefused)) return error;

@@ -1,7 +1,7 @@
 import { Counter, Registry } from 'prom-client';
 import { askedGauge, MICROS_IN_USD } from '../metrics.ts';
 
-/** What an operator can draw of card money. */
+/** The metrics of card money. */
 export function createCardMetrics(watched: {
   owedMicros(): Promise<bigint>;
   /** Messages of the provider that nobody has worked yet. */

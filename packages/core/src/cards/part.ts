@@ -122,7 +122,7 @@ function openWalks(
   });
 }
 
-/** What is done of debts whether or not anything is sold by card. */
+/** The jobs about debts, done whether or not anything is sold by card. */
 function debtJobs(debts: Debts, walks: ReversalWalks): Job[] {
   return [
     {

@@ -1,15 +1,15 @@
 /**
- * What this house asks a card provider, and what it is answered: `stripe/` does the asking. Nothing of the provider's own
+ * The questions of this house to a card provider, and the answers: `stripe/` does the asking. Nothing of the provider's own
  * words passes through here but codes for machines.
  */
 
-/** What the provider says of a payment, as it stands now. */
+/** The state of a payment, as the provider tells it now. */
 export interface PaymentFacts {
   paymentIntentId: string;
   orderId: string | null;
   /** `open`: it may still be paid. `dead`: it never will be. */
   status: 'open' | 'paid' | 'dead';
-  /** What was paid; 0 unless it is paid. */
+  /** The micro-USD that were paid; 0 unless it is paid. */
   paidMicros: bigint;
   currency: string;
   /** How much of the payment went back or is in dispute. */
@@ -20,7 +20,7 @@ export interface PaymentFacts {
   disputedMicros: bigint;
   /** The worst of its disputes, in the provider's word; null: none. */
   dispute: string | null;
-  /** Until when that dispute can be answered with evidence; null: no more, or there is none. */
+  /** The time until which that dispute can be answered with evidence; null: no more, or there is none. */
   disputeDueAtMs: number | null;
   customerId: string | null;
   paymentMethodId: string | null;
@@ -41,13 +41,13 @@ export interface SessionFacts {
   status: 'open' | 'complete' | 'expired';
   totalMicros: bigint;
   currency: string;
-  /** Whom its receipt goes to: what the payer wrote there, or it was opened with. */
+  /** The address that its receipt goes to: what the payer wrote there, or it was opened with. */
   email: string | null;
   /** Null until somebody has tried to pay. */
   payment: PaymentFacts | null;
 }
 
-/** What came of an attempt to charge. When nobody knows, `charge` throws `ProviderUnavailable`. */
+/** The outcome of an attempt to charge. When nobody knows, `charge` throws `ProviderUnavailable`. */
 export type ChargeOutcome =
   | { status: 'known'; payment: PaymentFacts }
   /** The provider says that it would not even try. Only a look says that nothing exists there. */
@@ -88,10 +88,10 @@ export interface CardProvider {
   openSession(order: {
     orderId: string;
     amountMicros: bigint;
-    /** What the person reads beside the amount. */
+    /** The title that the person reads beside the amount. */
     title: string;
     email: string | null;
-    /** What the person agrees to by paying, if the card is to be kept; null: it is not. */
+    /** The agreement that the person makes by paying, if the card is to be kept; null: it is not. */
     keepCard: string | null;
     /** Holds the provider's placeholder for the session's id. */
     successUrl: string;
@@ -130,7 +130,7 @@ export interface CardProvider {
   ): Promise<string | null>;
   /** Whether card networks warned of this payment, and sending it back would still avert a dispute. */
   isWarnedOf(paymentIntentId: string): Promise<boolean>;
-  /** What happened since then, and before `untilMs` unless it is null; oldest first. */
+  /** Lists what happened since then, and before `untilMs` unless it is null; oldest first. */
   events(sinceMs: number, untilMs: number | null): Promise<readonly EventRef[]>;
   /** @throws NotSigned */
   readWebhook(rawBody: Buffer, signature: string | undefined): EventRef;

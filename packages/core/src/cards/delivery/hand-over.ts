@@ -48,7 +48,7 @@ export function createHandOver(parts: {
   });
 }
 
-/** What is stored of a key that may still be on its way to its owner: it stands, and was never used. Null otherwise. */
+/** The stored part of a key that may still be on its way to its owner: it stands, and was never used. Null otherwise. */
 export async function isUnusedKey(sql: Database, keyId: bigint): Promise<Buffer | null> {
   const [row] = await sql<{ digest: Buffer }[]>`
     select k.digest from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'

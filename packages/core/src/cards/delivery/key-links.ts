@@ -20,7 +20,7 @@ const HOURS = 24;
 const LINK_MS = HOURS * 3_600_000;
 /** A mail that has not come after this may be asked for again. */
 const AGAIN_AFTER_MS = 10 * 60_000;
-/** Of one order in a day. */
+/** The most links for one order in a day. */
 const MOST_LINKS = 5;
 /** In one call of `forget`. */
 export const LINKS_FORGOTTEN_AT_ONCE = 1_000;

@@ -17,7 +17,7 @@ const ofLink = z.strictObject({
   token: z.string().regex(/^[\w-]{43}$/, 'is what stands behind the # of the link'),
 });
 
-/** What the return page and the page of a mailed link ask. Secrets stand in bodies, never in an address. */
+/** Routes that the return page and the page of a mailed link ask. Secrets stand in bodies, never in an address. */
 export function lostKeyRoutes(
   app: FastifyInstance,
   parts: {
@@ -88,7 +88,7 @@ export function lostKeyRoutes(
   });
 }
 
-/** As `Cards.prepareKeyLink`. @throws Problem when no link can be sent */
+/** Prepares a link, for `Cards.prepareKeyLink`. @throws Problem when no link can be sent */
 export async function preparedKeyLink(
   links: KeyLinks,
   orders: Pick<OrderStore, 'find'>,

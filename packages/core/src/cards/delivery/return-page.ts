@@ -1,5 +1,5 @@
 /**
- * What a person who paid may do on the page that the provider leads them back to: see whether an agent has had the key,
+ * The page that the provider leads a payer back to, on which they may see whether an agent has had the key,
  * and get at the same one while it is handed over. The page's link carries a proof in its fragment, which browsers send
  * to nobody. The key follows from the retrieval token; that lies here only under the proof, which is not kept.
  */

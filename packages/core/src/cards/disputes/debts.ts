@@ -8,7 +8,7 @@ import { transferIdFor } from '../../ledger/transfer-id.ts';
 const FREEZE: FreezeCause = 'debt';
 
 /**
- * What accounts owe: a payment went back, and the credit that it had bought was spent by then. As long as something is
+ * The debts of accounts: a payment went back, and the credit that it had bought was spent by then. As long as something is
  * owed the account's keys are frozen, and what credit comes in pays the debt first.
  */
 export interface Debts {
@@ -28,12 +28,12 @@ export interface Debts {
    * of every new credit; `note` says of which.
    */
   collect(transaction: Transaction, accountId: bigint, note: string): Promise<void>;
-  /** What an account owes, in micro-USD. */
+  /** The debt of an account, in micro-USD. */
   owed(on: Transaction, accountId: bigint): Promise<bigint>;
   /** Lowers a debt by what was found elsewhere of the payment that went back; who calls it has booked the transfer. */
   lower(transaction: Transaction, accountId: bigint, amountMicros: bigint): Promise<void>;
   standing(accountId: bigint): Promise<Standing>;
-  /** What all customers owe together, in micro-USD. */
+  /** The debts of all customers together, in micro-USD. */
   total(): Promise<bigint>;
   /**
    * Collects where something became available, such as a call's reservation, so many accounts at a time until there is
@@ -45,7 +45,7 @@ export interface Debts {
   sweep(atOnce: number, stopping?: AbortSignal): Promise<number>;
 }
 
-/** What stands between an account and its credit. */
+/** The standing of an account: what is between it and its credit. */
 export interface Standing {
   owedMicros: bigint;
   /** Credit whose payment is disputed: it comes back if the dispute is won. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type Stripe from 'stripe';
 import { readDispute, readDisputes } from './dispute.ts';
 
-/** What the provider's documents say of each status, and one that nobody has heard of. */
+/** The meaning of each status by the provider's documents, and one status that nobody has heard of. */
 const STANDINGS: readonly [
   status: string,
   movesCents: readonly number[],

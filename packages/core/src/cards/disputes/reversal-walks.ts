@@ -30,7 +30,7 @@ const MOST_ROUNDS = 240;
 
 export interface ReversalWalks {
   /**
-   * What an account still has of a card order, where keys were bought with that order. To be called while it is held.
+   * The credit that an account still has of a card order, where keys were bought with that order. To be called while it is held.
    *
    * @returns null when no key was bought with it
    */
@@ -51,7 +51,7 @@ export interface ReversalWalks {
 
 interface Ordered {
   orderId: string;
-  /** Who paid by card. */
+  /** The account that paid by card. */
   accountId: bigint;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the card provider tells us of. A message is written down and answered at once; it is worked later, and means no
+ * Receives the card provider's messages. Each is written down and answered at once; it is worked later, and means no
  * more than that somebody should look at an order. So a flood of messages about one order is one look, and what was
  * missed while we were away is found in the provider's own list of events.
  */
@@ -15,7 +15,7 @@ export const EVENTS_AT_ONCE = 200;
 /** In one call of `forget`. */
 export const EVENTS_FORGOTTEN_AT_ONCE = 5_000;
 const LOOKS_AT_ONCE = 4;
-/** Nobody else works an event for so long. */
+/** The time for which nobody else works an event. */
 const LEASE_MS = 60_000;
 const MAX_ATTEMPTS = 12;
 const LONGEST_WAIT_MS = 3_600_000;

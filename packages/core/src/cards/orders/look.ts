@@ -8,14 +8,14 @@ import { isChargeWanted } from './wanted.ts';
 export const MISMATCH = 'amount_mismatch';
 /** Its charge was not wanted any more before the card was charged. */
 export const WITHDRAWN = 'withdrawn';
-/** By then whoever opened a checkout has written down its page, or has died before anybody was told of it. */
+/** The time after which the opener of a checkout has written down its page, or has died before anybody was told of it. */
 const OPENED_BY_MS = 10 * 60_000;
 /** A charge that was asked for has been answered, or never will be, after so long. */
 const ON_ITS_WAY_MS = 2 * 60_000;
 /** A process that stood still for so long since it wrote down its attempt does not make it. */
 const ASKS_WITHIN_MS = 30_000;
 
-/** What a look at the provider found. */
+/** The finding of a look at the provider. */
 export type Finding =
   | { is: 'open' }
   | { is: 'paid'; payment: PaymentFacts }
@@ -145,7 +145,7 @@ export class ProviderLook {
   }
 }
 
-/** What a payment means for its order. @param session the page that it was made on; null: it was charged */
+/** Judges what a payment means for its order. @param session the page that it was made on; null: it was charged */
 function found(order: CardOrder, payment: PaymentFacts, session: SessionFacts | null): Finding {
   if (payment.status === 'open') return { is: 'open' };
   if (payment.status === 'dead') {
@@ -160,7 +160,7 @@ function found(order: CardOrder, payment: PaymentFacts, session: SessionFacts | 
   return agrees ? { is: 'paid', payment } : { is: 'mismatch', payment };
 }
 
-/** Nobody can pay it any more. */
+/** The finding that nobody can pay an order any more. */
 function refused(failure: Failure | null, paymentIntentId: string | null): Finding {
   return { is: 'over', failure: failure ?? failureNamed('declined'), paymentIntentId, because: 'refused' };
 }

@@ -1,5 +1,5 @@
 /**
- * What an order's payment moves in the books: the credit that it buys, and what is taken back or given back when the payment
+ * Moves in the books what an order's payment moves: the credit that it buys, and what is taken back or given back when the payment
  * goes back or returns. All of it happens in the commit that changes the order, while the order is held.
  */
 import type { Transaction } from '../../db/connection.ts';
@@ -33,7 +33,7 @@ interface Reversal {
   order: CardOrder;
   accountId: bigint;
   payment: PaymentFacts;
-  /** What is to be written about the order; grows. */
+  /** The changes to be written about the order; grows. */
   change: OrderChange;
 }
 
@@ -266,7 +266,7 @@ function noteOf(order: CardOrder): string {
   return `order ${order.id}`;
 }
 
-/** What has changed about the order's dispute. */
+/** Notes what has changed about the order's dispute. */
 function noteDispute(order: CardOrder, payment: PaymentFacts, change: OrderChange): void {
   if (payment.dispute !== order.dispute) change.dispute = payment.dispute;
   if (payment.disputeDueAtMs !== order.disputeDueAtMs) change.disputeDueAtMs = payment.disputeDueAtMs;

@@ -5,19 +5,19 @@ export type OrderKind = 'checkout' | 'purchase' | 'recharge';
 export type OrderState = 'open' | 'paid' | 'over';
 const STATES: readonly OrderState[] = ['open', 'paid', 'over'];
 
-/** What somebody set out to buy by card. */
+/** An order: what somebody set out to buy by card. */
 export interface CardOrder {
   id: string;
   kind: OrderKind;
   state: OrderState;
   version: number;
   amountMicros: bigint;
-  /** What is granted when it is paid. */
+  /** The credit that is granted when it is paid. */
   creditMicros: bigint;
   /** Null: a new account's, which is opened when it is paid. */
   accountId: bigint | null;
   keyId: bigint | null;
-  /** What is stored of the key that it buys; null: it buys none. */
+  /** The stored part of the key that it buys; null: it buys none. */
   key: { lookup: bigint; digest: Buffer; prefix: string } | null;
   tokenDigest: Buffer | null;
   requestDigest: Buffer | null;
@@ -44,7 +44,7 @@ export interface CardOrder {
   lostMicros: bigint;
   /** The provider's word for where a dispute stands; null: there is none. */
   dispute: string | null;
-  /** Until when the provider takes evidence in it; null: no more, or there is no dispute. */
+  /** The time until which the provider takes evidence in it; null: no more, or there is no dispute. */
   disputeDueAtMs: number | null;
   createdAtMs: number;
   expiresAtMs: number;
@@ -53,7 +53,7 @@ export interface CardOrder {
   chargeAskedAtMs: number | null;
   paidAtMs: number | null;
   deliveredAtMs: number | null;
-  /** Who had the key first; null: nobody, or it was before this was kept. */
+  /** The first place that had the key; null: nobody, or it was before this was kept. */
   deliveredTo: 'agent' | 'page' | null;
   pageSeal: Buffer | null;
 }
@@ -74,7 +74,7 @@ export interface NewOrder {
   paymentMethodId: string | null;
   cardFingerprint: string | null;
   addressDigest: Buffer | null;
-  /** As `addressDigest`, of the IPv6 site; null for IPv4 and for whatever does not count by address. */
+  /** The same digest as `addressDigest`, of the IPv6 site; null for IPv4 and for whatever does not count by address. */
   siteDigest: Buffer | null;
   /** The version of our secret that the key follows from; null without a key. */
   keySecretId: string | null;
@@ -85,7 +85,7 @@ export interface NewOrder {
   nextAtMs: number;
 }
 
-/** What may change. `nextAtMs` null: nobody need look at it again unless something is heard of it. */
+/** The fields that may change. `nextAtMs` null: nobody need look at it again unless something is heard of it. */
 export interface OrderChange {
   state?: OrderState;
   accountId?: bigint;
@@ -148,7 +148,7 @@ export interface OrderStore {
    * @param of.pages those that wait for a person, or those that charge a card
    */
   takeDue(of: { pages: boolean }, limit: number, putOffMs: number): Promise<readonly string[]>;
-  /** Nobody need look at an order again that is not open, unless something is heard of it. */
+  /** Lets a closed order rest: nobody need look at it again unless something is heard of it. */
   rest(id: string): Promise<void>;
   /** Has the sweeper look at what was paid since then, the newest first and a few at a time. @returns how many */
   wakePaid(sinceMs: number): Promise<number>;
@@ -202,7 +202,7 @@ interface OrderRow {
 
 /** Slower than the sweeper is, so that others have their turn. */
 const WAKE_EVERY_MS = 1_000;
-/** As many as one statement can do in its time. */
+/** The most orders that one statement can wake in its time. */
 const WOKEN_AT_MOST = 200_000;
 
 /** How long the sweeper leaves an order that it could not finish, by how often it has looked. */
@@ -417,7 +417,7 @@ function readRow(row: OrderRow): CardOrder {
   };
 }
 
-/** What a payer reads beside the amount. */
+/** The title that a payer reads beside the amount. */
 export function titleOf(order: Pick<CardOrder, 'creditMicros'>): string {
   return `Prepaid credit, ${microsToUsd(order.creditMicros, 2)} USD`;
 }

@@ -19,14 +19,14 @@ import { type CardOrder, nextLookAfterMs, type OrderChange, type OrderStore } fr
 const MAX_ATTEMPTS = 8;
 const BACKOFF_MS = 20;
 
-/** What changed about an order. `mismatch`: money came that is not what the order says, and somebody should look into it. */
+/** The change of an order. `mismatch`: money came that is not what the order says, and somebody should look into it. */
 type Told = 'paid' | 'over' | 'reversed' | 'restored' | 'mismatch';
 
 export interface OrderReconcilerParts extends Omit<OrderBooksParts, 'recharges'> {
   sql: Database;
   orders: OrderStore;
   provider: CardProvider;
-  /** What a kept card needs to be told. */
+  /** The calls by which a kept card learns of its orders. */
   recharges: Pick<AutoRecharges, 'enable' | 'paid' | 'failed' | 'stop'>;
   /** Told of each change once it is committed. */
   report(what: Told, order: CardOrder): void;
@@ -147,7 +147,7 @@ class Reconciler implements OrderReconciler {
   }
 }
 
-/** What is written about an order once it is paid. */
+/** The change to an order once it is paid. */
 function paidBy({ paymentIntentId, customerId, paymentMethodId, card }: PaymentFacts): OrderChange {
   return {
     state: 'paid',

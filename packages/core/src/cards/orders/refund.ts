@@ -1,7 +1,7 @@
 import { type CardProvider, ProviderUnavailable } from '../provider.ts';
 import type { CardOrder, OrderStore } from './orders.ts';
 
-/** What became of a refund that an operator ordered. */
+/** The outcome of a refund that an operator ordered. */
 export type RefundOutcome =
   | { status: 'refunded'; refundId: string }
   | { status: 'unknown_order' | 'not_paid' | 'nothing_left' | 'too_much' | 'unknown_outcome' };

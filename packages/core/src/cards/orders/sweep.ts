@@ -8,12 +8,12 @@ const SWEPT_AT_ONCE = 50;
 const LOOKS_AT_ONCE = 4;
 /** The provider closes a page a moment after its time. */
 const PAGE_CLOSED_MS = 60_000;
-/** Nobody else sweeps an order for so long. */
+/** The time for which nobody else sweeps an order. */
 const LEASE_MS = 60_000;
 
 export interface Sweeper {
   /**
-   * Until none is due. What `stopping` keeps from being looked at waits for the next.
+   * Looks at due orders until none is left. What `stopping` keeps from being looked at waits for the next.
    *
    * @returns how many orders it took
    * @throws the first failure, once nothing is under way any more

@@ -1,5 +1,5 @@
 /**
- * What a card's owner has agreed to. A person agrees on the payment page, which names the amounts and the limits of a day.
+ * The agreement of a card's owner. A person agrees on the payment page, which names the amounts and the limits of a day.
  * Whoever holds the key may ask less of the card, and anything up to that again; for more a person pays once more.
  */
 import { type FieldIssue, Problem } from '../../http/problem.ts';
@@ -10,7 +10,7 @@ import type { RechargeSettings } from './recharge-settings.ts';
 /** In 24 hours no more than so many times the top-up that was agreed to. */
 const MAX_TOP_UPS_PER_DAY = 5n;
 
-/** What may be charged in 24 hours, in micro-USD. @param maxPerDay how often */
+/** The most that may be charged in 24 hours, in micro-USD. @param maxPerDay how often */
 export function mostPerDayMicros({ topUpMicros }: RechargeSettings, maxPerDay: number): bigint {
   const times = BigInt(maxPerDay) < MAX_TOP_UPS_PER_DAY ? BigInt(maxPerDay) : MAX_TOP_UPS_PER_DAY;
   return topUpMicros * times;
@@ -18,7 +18,7 @@ export function mostPerDayMicros({ topUpMicros }: RechargeSettings, maxPerDay: n
 
 const usd = (micros: bigint) => `${microsToUsd(micros, 2)} USD`;
 
-/** What the person reads on the payment page before they pay. */
+/** Words the agreement that the person reads on the payment page before they pay. */
 export function agreementInWords(settings: RechargeSettings, maxPerDay: number): string {
   const { thresholdMicros, topUpMicros } = settings;
   return `By paying you agree that this card is kept and charged ${usd(topUpMicros)} whenever the prepaid balance falls below ${usd(thresholdMicros)}: at most ${maxPerDay} times and ${usd(mostPerDayMicros(settings, maxPerDay))} in 24 hours. You can switch this off at any time.`;

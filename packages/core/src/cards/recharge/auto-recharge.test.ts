@@ -37,7 +37,7 @@ let recharges: AutoRecharges;
 let nowMs = START_MS;
 const mails: Mail[] = [];
 const reports: (RechargeReport & { outcome: string })[] = [];
-/** What the provider says; the order as it was opened. */
+/** The provider's answer to the order as it was opened. */
 let charge: (order: CardOrder) => Promise<unknown>;
 
 const make = (pools: Pools) =>

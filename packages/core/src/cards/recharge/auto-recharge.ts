@@ -52,7 +52,7 @@ export interface NewKeptCard extends RechargeSettings {
   accountId: bigint;
   customerId: string;
   paymentMethodId: string;
-  /** What its owner knows the card by, such as `visa 4242`. */
+  /** The label that its owner knows the card by, such as `visa 4242`. */
   cardLabel: string;
   /** The provider's name for the card, the same wherever it is kept; null: it gave none. */
   cardFingerprint: string | null;
@@ -270,7 +270,7 @@ class KeptCardRecharges implements AutoRecharges {
 }
 
 /**
- * What is kept after a change by whoever holds the key.
+ * Applies a change by whoever holds the key to what is kept.
  *
  * @throws Problem 400 INVALID_AUTO_RECHARGE, 409 RECHARGE_NOT_AGREED, ADDRESS_MOVED_TOO_OFTEN, NO_SAVED_CARD
  */

@@ -1,7 +1,7 @@
 import type { Failure } from '../provider.ts';
 
 /**
- * What to do about a kept card that was not charged.
+ * The verdict about a kept card that was not charged.
  * - later: it may work another time.
  * - off: not before its owner has done something about it.
  * - forget: networks forbid another attempt, and fine merchants who make one.

@@ -18,7 +18,7 @@ const MAX_ATTEMPTS_READ = 1_000;
 const FROZEN_FOR_MS = 10 * MINUTE_MS;
 /** Less than a day, for which the provider knows a repeated charge by its idempotency key. */
 const ORDER_LIVES_MS = 23 * HOUR_MS;
-/** Whoever opened the order charges it at once; when that process dies, the sweeper does. */
+/** The time after which the sweeper charges an order whose opener has died before it could. */
 const SWEEPER_LOOKS_AFTER_MS = 30_000;
 const NOTICES_AT_ONCE = 1_000;
 const ACCOUNTS_AT_ONCE = 20;
@@ -41,7 +41,7 @@ export interface DueRechargesParts {
   /** Charges of one account in 24 hours. */
   maxPerDay: number;
   nowMs(): number;
-  /** What became of a due account, for the log: no address and no card. */
+  /** Reports the outcome for a due account to the log: no address and no card. */
   report(outcome: 'charging' | 'waiting' | 'off' | 'unknown', account: RechargeReport): void;
 }
 

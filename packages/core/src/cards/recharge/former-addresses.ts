@@ -20,7 +20,7 @@ export function stillTold(former: readonly FormerAddress[], nowMs: number): Form
 }
 
 /**
- * Who hears of charges besides the present address, once the mail was moved.
+ * The addresses that hear of charges besides the present one, once the mail was moved.
  *
  * @throws Problem 409 ADDRESS_MOVED_TOO_OFTEN
  */

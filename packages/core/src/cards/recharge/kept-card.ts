@@ -18,10 +18,10 @@ export interface KeptCard extends RechargeSettings {
   cardLabel: string;
   /** The provider's name for the card, the same wherever it is kept; null: it gave none. */
   cardFingerprint: string | null;
-  /** What the card's owner agreed to on the payment page: never less than what is set. */
+  /** The settings that the card's owner agreed to on the payment page: never less than what is set. */
   agreed: RechargeSettings;
   email: string | null;
-  /** Who hears of charges as well. */
+  /** The other addresses that hear of charges. */
   formerAddresses: readonly FormerAddress[];
   /** The order that is under way, even when it is off. */
   orderId: string | null;
@@ -114,7 +114,7 @@ export async function write(
     on conflict (account_id) do update set ${transaction(columns)}`;
 }
 
-/** What is kept once this order is not under way any more. */
+/** The kept card once this order is not under way any more. */
 export function withoutOrder(kept: KeptCard, orderId: string): KeptCard {
   return kept.orderId === orderId ? { ...kept, orderId: null } : kept;
 }

@@ -8,10 +8,10 @@ const SPACING_MS = MINUTE_MS;
 const MAX_DECLINES_PER_DAY = 3;
 /** Card networks fine a merchant for more attempts than this on a card that declines, in so many days. */
 const MAX_DECLINES = 15;
-/** For how long back attempts count. */
+/** The time back for which attempts count. */
 export const ATTEMPTS_COUNTED_MS = 30 * DAY_MS;
 
-/** What an account that is due waits for: see `nextAttemptAt`. */
+/** The thing that a due account waits for: see `nextAttemptAt`. */
 export type WaitingFor = 'decline' | 'spacing' | 'daily_limit' | 'thaw';
 
 /** An earlier order of an account, for the limits. */
@@ -23,7 +23,7 @@ export interface Attempt {
   paymentMethodId: string | null;
 }
 
-/** What stands between an account that is due and the charge. */
+/** An obstacle between a due account and the charge. */
 export type Obstacle = { untilMs: number; waitingFor: WaitingFor } | { off: string };
 
 /**

@@ -1,4 +1,4 @@
-/** What the owner of a kept card is told. Plain words, no key: mail is read on its way. */
+/** The mails to the owner of a kept card. Plain words, no key: mail is read on its way. */
 import { microsToUsd } from '../../ledger/money.ts';
 import type { RechargeSettings } from './recharge-settings.ts';
 
@@ -86,7 +86,7 @@ export function rechargeMails(baseUrl: string) {
   };
 }
 
-/** What is told where the mail was moved away from. @param switchOff how to change it or switch it off */
+/** The mails to an address that the mail was moved away from. @param switchOff how to change it or switch it off */
 function mailsOfMoves(compose: (subject: string, ...paragraphs: string[]) => MailText, switchOff: string) {
   return {
     /** @param perDayMicros what may be charged in 24 hours */
@@ -98,7 +98,7 @@ function mailsOfMoves(compose: (subject: string, ...paragraphs: string[]) => Mai
         switchOff,
       ),
 
-    /** For an address that the mail was moved away from. */
+    /** The mail about a charge, to an address that the mail was moved away from. */
     chargedAfterMove: (card: KeptCard, amountMicros: bigint, untilMs: number) =>
       compose(
         `Your card was charged ${usd(amountMicros)}`,

@@ -1,4 +1,4 @@
-/** What somebody may ask of a balance that refills itself, and what is wrong with it otherwise. */
+/** The settings that a balance which refills itself may have, and what is wrong with others. */
 import { z } from 'zod';
 import { type FieldIssue, Problem } from '../../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../../ledger/money.ts';

@@ -1,4 +1,4 @@
-/** What a key's owner sees of the card that is kept, and of its charges. */
+/** The view that a key's owner has of the kept card and its charges. */
 import type { Database } from '../../db/connection.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import { mostPerDayMicros } from './agreement.ts';
@@ -17,12 +17,12 @@ export type RechargeView =
       state: State;
       thresholdUsd: string;
       topUpUsd: string;
-      /** What the card's owner agreed to on the payment page: the most that may be set, and charged in 24 hours. */
+      /** The agreement of the card's owner on the payment page: the most that may be set, and charged in 24 hours. */
       agreed: { thresholdUsd: string; topUpUsd: string; perDayUsd: string };
       /** Null: the card must not be charged again, and only another one helps. */
       card: string | null;
       email: string | null;
-      /** Who hears of charges as well, since the mail was moved away from there. */
+      /** The other addresses that hear of charges, since the mail was moved away from there. */
       alsoTold: { email: string; until: string }[];
       lastChargedAt: string | null;
       /** In the last 24 hours. One that is under way counts. */

@@ -27,7 +27,7 @@ export async function asked<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** As `asked`, for things that may not exist. */
+/** Asks as `asked` does, for things that may not exist. */
 export function orNull<T>(ask: () => Promise<T | null>): Promise<T | null> {
   return asked(async () => {
     try {

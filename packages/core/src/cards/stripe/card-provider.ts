@@ -215,7 +215,7 @@ class StripeCards implements CardProvider {
     return this.#factsOf(intent);
   }
 
-  /** What is known of a payment, with all its refunds and disputes. */
+  /** Gathers what is known of a payment, with all its refunds and disputes. */
   async #factsOf(intent: Stripe.PaymentIntent): Promise<PaymentFacts> {
     const charge = chargeOf(intent);
     if (intent.status !== 'succeeded' || charge === null)
@@ -227,7 +227,7 @@ class StripeCards implements CardProvider {
     });
   }
 
-  /** What was refunded, on all pages of the list: there may be as many refunds as there are cents. */
+  /** Sums the refunds on all pages of the list: there may be as many refunds as there are cents. */
   async #refundedCents(paymentIntentId: string): Promise<number> {
     let cents = 0;
     const listed = this.#stripe.refunds.list({ payment_intent: paymentIntentId, limit: PAGE });
@@ -241,7 +241,7 @@ class StripeCards implements CardProvider {
     return data;
   }
 
-  /** What a failed charge says of the card. @throws the failure again when it says nothing of it */
+  /** Reads what a failed charge says of the card. @throws the failure again when it says nothing of it */
   async #refusalIn(error: unknown): Promise<ChargeOutcome> {
     if (error instanceof Stripe.errors.StripeCardError) {
       const failure = failureOf(error);

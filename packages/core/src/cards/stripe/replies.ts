@@ -1,11 +1,11 @@
-/** What the provider's replies say, in the words of this house. */
+/** Translates the provider's replies into the words of this house. */
 import type Stripe from 'stripe';
 import { type DisputesStanding, readDisputes } from '../disputes/dispute.ts';
 import type { CardFacts, EventRef, Failure, PaymentFacts, SessionFacts } from '../provider.ts';
 
 const MICROS_PER_CENT = 10_000n;
 
-/** What went back of a payment, as far as its refunds and disputes say. */
+/** The part of a payment that went back, as far as its refunds and disputes say. */
 export interface WentBack {
   refundedCents: number;
   disputes: readonly Stripe.Dispute[];

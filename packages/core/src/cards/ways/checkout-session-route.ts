@@ -16,7 +16,7 @@ export const CHECKOUTS_PER_MINUTE = 10;
 
 const checkoutRequest = z.object({
   amountUsd: z.unknown().optional(),
-  /** What one published guide calls it. */
+  /** The amount under the name that one published guide has for it. */
   amount: z.unknown().optional(),
   email: z.email().max(254).optional(),
   keyName: keyLabel.optional(),

@@ -47,7 +47,7 @@ export function checkoutStatusRoute(
 
 const NOTHING_YET = { keyReady: false, ready: false };
 
-/** What was paid for. */
+/** Shows what was paid for. */
 const bought = ({ creditMicros, amountMicros }: { creditMicros: bigint; amountMicros: bigint }) => ({
   creditsAdded: Number(microsToUsd(creditMicros)),
   currency: 'USD',

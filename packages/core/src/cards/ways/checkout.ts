@@ -18,13 +18,13 @@ const SWEEP_AFTER_MS = 5 * 60_000;
 const LOOK_EVERY_MS = 2_000;
 
 export interface CheckoutRequest {
-  /** What the card pays, and what the key gets for it. */
+  /** The micro-USD that the card pays, and below it those that the key gets. */
   amountMicros: bigint;
   creditMicros: bigint;
   email: string | null;
   keyName: string | null;
   recharge: CardOrder['recharge'];
-  /** Whose credit it is to be; null: that of a new key. */
+  /** The account whose credit it is to be; null: that of a new key. */
   accountId: bigint | null;
 }
 
@@ -46,7 +46,7 @@ export type CheckoutStatus =
   | { status: 'delivered' }
   | { status: 'expired' };
 
-/** What the person who paid may see: no key, and nothing that leads to one. */
+/** The part of a checkout that the payer may see: no key, and nothing that leads to one. */
 export interface CheckoutSummary {
   status: 'unpaid' | 'paid' | 'expired';
   orderId: string;
@@ -57,11 +57,11 @@ export interface CheckoutSummary {
 }
 
 export interface Checkout {
-  /** What whoever paid may do on the page that they come back to. */
+  /** The page that the payer comes back to, and what it may do. */
   page: ReturnPage<CheckoutStatus>;
   /** @throws ProviderUnavailable when no page could be opened; what is kept of it then ends by itself */
   open(request: CheckoutRequest): Promise<OpenedCheckout>;
-  /** What became of a checkout; hands over the key. Asks the provider when nothing has been heard. */
+  /** Tells what became of a checkout, and hands over the key. Asks the provider when nothing has been heard. */
   status(session: { sessionId: string; retrievalToken: string }): Promise<CheckoutStatus>;
   /** Null: there is no such session. */
   summary(sessionId: string): Promise<CheckoutSummary | null>;

@@ -3,7 +3,7 @@ import { Problem } from '../../http/problem.ts';
 import { DAILY_LIMITS, shownTiers } from '../../keys/credit-tiers.ts';
 import { isNameable, NOT_NAMEABLE } from '../../words/name.ts';
 
-/** What a key is called by its owner. */
+/** The name of a key by its owner. */
 export const keyLabel = z.string().trim().max(100).refine(isNameable, NOT_NAMEABLE);
 
 /** The 400 for an amount that is no tier. */

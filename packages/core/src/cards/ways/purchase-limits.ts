@@ -16,7 +16,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 const PURCHASE_LIMITS = {
-  /** Of one network in an hour, whatever comes of them: an agent buys seldom, who tries cards tries hundreds. */
+  /** Attempts of one network in an hour, whatever comes of them: an agent buys seldom, who tries cards tries hundreds. */
   networkAttempts: 5,
   networkAttemptsMs: HOUR_MS,
   /** So many declines within a day, and the network waits for a day: typing errors do not happen to agents. */
@@ -27,7 +27,7 @@ const PURCHASE_LIMITS = {
   /** New accounts that one card may pay for in a week: there is no honest use for more. */
   cardNewAccounts: 3,
   cardNewAccountsMs: 7 * DAY_MS,
-  /** What one card may pay in a day: twice the largest tier. It bounds what a dispute can cost. */
+  /** The most that one card may pay in a day: twice the largest tier. It bounds what a dispute can cost. */
   cardMicros: 200_000_000n,
   cardMicrosMs: DAY_MS,
   /** Card networks frown on more, wherever they come from. */
@@ -75,7 +75,7 @@ const within = (past: readonly PastPurchase[], ms: number, nowMs: number) =>
   past.filter(({ atMs }) => atMs > nowMs - ms);
 
 /**
- * What is in the way of a purchase from a network.
+ * Finds the limit that is in the way of a purchase from a network.
  *
  * @param past its purchases of the last two days, newest first
  * @param isSite whether it is a site, of which there are many networks
@@ -102,7 +102,7 @@ export function networkLimit(
 }
 
 /**
- * What is in the way of a purchase with a card. What is under way counts as if it would end in the worse way.
+ * Finds the limit that is in the way of a purchase with a card. A purchase that is under way counts as if it would end in the worse way.
  *
  * @param past the card's purchases of the last seven days, newest first
  */
@@ -113,7 +113,7 @@ export function cardLimit(
 ): LimitReached | null {
   const { cardDeclines, cardDeclinesMs, cardMicros, cardMicrosMs } = PURCHASE_LIMITS;
   const { cardNewAccounts, cardNewAccountsMs, underWayMs } = PURCHASE_LIMITS;
-  /** Until the one that fills the limit is so old. One that is under way may be out of the way much sooner. */
+  /** A limit that lasts until the purchase which fills it is so old. One that is under way may be out of the way much sooner. */
   const untilOld = (limit: LimitName, full: PastPurchase, ms: number): LimitReached => ({
     limit,
     retryAfterMs: full.outcome === 'open' ? underWayMs : full.atMs + ms - nowMs,
@@ -154,7 +154,7 @@ export interface Origin {
   site: NetworkName | null;
 }
 
-/** What a purchase is counted by. */
+/** The marks that a purchase is counted by. */
 export interface Counted {
   orderId: string;
   origin: Origin;
@@ -169,7 +169,7 @@ export interface PurchaseLimits {
   originOf(address: string): Origin;
   /** Makes purchases that share a network or a card take turns until the transaction ends: the first thing in it. */
   takeTurn(transaction: Transaction, counted: Counted): Promise<void>;
-  /** What is in the way of an order that was added in this transaction. */
+  /** Finds the limit that is in the way of an order which was added in this transaction. */
   reached(transaction: Transaction, counted: Counted): Promise<LimitReached | null>;
   /** Pulls the brake when it is time. @returns until when nobody can buy; null: they can */
   pausedUntil(): Promise<number | null>;

@@ -1,4 +1,4 @@
-/** What is said of a purchase by card that was not made, or may not have been. */
+/** The answers to a purchase by card that was not made, or may not have been. */
 import { Problem, unavailable } from '../../http/problem.ts';
 import { providerAway } from '../closed.ts';
 import type { CardOrder } from '../orders/orders.ts';
@@ -68,7 +68,7 @@ const LIMIT_MESSAGES: Record<LimitName, string> = {
 
 const GENERIC_DECLINE = 'generic_decline';
 const ASK_THE_BANK = 'Use another card, or let its owner ask the bank.';
-/** Who holds a stolen card must not learn that it is known as one. */
+/** The decline codes that are not passed on: the holder of a stolen card must not learn that it is known as one. */
 const SECRET_DECLINES = new Set([
   'fraudulent',
   'lost_card',
@@ -77,7 +77,7 @@ const SECRET_DECLINES = new Set([
   'merchant_blacklist',
 ]);
 const LATER = 'The bank could not be reached. Try again later with a new idempotencyKey.';
-/** What may help, by decline code. */
+/** Suggestions of what may help, by decline code. */
 const SUGGESTIONS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     insufficient_funds: 'Use another card, or buy a smaller tier.',
@@ -95,7 +95,7 @@ const SUGGESTIONS: ReadonlyMap<string, string> = new Map(
     try_again_later: LATER,
   }),
 );
-/** What the provider says of a payment method that it will not charge whatever the bank thinks; `refused`: without a code. */
+/** The provider's codes for a payment method that it will not charge whatever the bank thinks; `refused`: without a code. */
 const UNUSABLE = new Set([
   'refused',
   'resource_missing',
@@ -105,7 +105,7 @@ const UNUSABLE = new Set([
   'payment_method_not_available',
 ]);
 
-/** What is said of a purchase that was not paid for: the same each time. */
+/** The answer to a purchase that was not paid for: the same each time. */
 function notPaid(order: CardOrder, checkout: HostedCheckout): Problem {
   const { declineCode } = order;
   const code = order.failure ?? 'unknown';
@@ -136,7 +136,7 @@ function notPaid(order: CardOrder, checkout: HostedCheckout): Problem {
   });
 }
 
-/** What is said when a limit on purchases is reached. */
+/** The answer when a limit on purchases is reached. */
 function limitReached({ limit, retryAfterMs }: LimitReached, checkout: HostedCheckout): Problem {
   if (retryAfterMs === null) {
     return refused(402, 'PAYMENT_FAILED', LIMIT_MESSAGES[limit], 'Use another card.');

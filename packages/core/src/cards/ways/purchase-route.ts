@@ -90,7 +90,7 @@ export function purchaseRoute(app: FastifyInstance, parts: PurchaseRouteParts): 
   });
 }
 
-/** What a purchase that was paid for is answered with. */
+/** Answers a purchase that was paid for. */
 async function bought(
   parts: PurchaseRouteParts,
   { order, apiKey, repeated, debtPaidMicros }: Extract<PurchaseOutcome, { status: 'paid' }>,

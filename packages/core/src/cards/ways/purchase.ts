@@ -26,11 +26,11 @@ const LOOKS_EVERY_MS = 200;
 
 export interface PurchaseRequest {
   paymentMethodId: string;
-  /** What the card pays and the account gets. */
+  /** The micro-USD that the card pays and the account gets. */
   amountMicros: bigint;
   /** The caller's secret name for this purchase: a UUID in lower case. */
   idempotencyKey: string;
-  /** Whose credit it is; null: a new account's, which gets a key. */
+  /** The account whose credit it is; null: a new account's, which gets a key. */
   accountId: bigint | null;
   email: string | null;
   keyName: string | null;
@@ -43,13 +43,13 @@ export type PurchaseOutcome =
   | { status: 'paid'; order: CardOrder; apiKey: string | null; repeated: boolean; debtPaidMicros: bigint }
   /** It was not paid for, and never will be. */
   | { status: 'failed'; order: CardOrder }
-  /** Nobody knows yet whether the card was charged. */
+  /** The card may have been charged: nobody knows yet. */
   | { status: 'unknown' }
   /** Another request is at work on it. */
   | { status: 'in_progress' }
   /** The idempotency key names another purchase. */
   | { status: 'reused' }
-  /** Nothing was begun, for these reasons. */
+  /** The purchase was not begun, for these reasons. */
   | { status: 'no_such_card' }
   | { status: 'provider_away'; cause: ProviderUnavailable }
   | { status: 'limited'; reached: LimitReached }
@@ -219,7 +219,7 @@ class Refused extends Error {
   }
 }
 
-/** What was asked for: the same idempotency key is good for nothing else. */
+/** The digest of what was asked for: the same idempotency key is good for nothing else. */
 function requestDigestOf(request: PurchaseRequest): Buffer {
   const { paymentMethodId, amountMicros, accountId, email, keyName } = request;
   const account = accountId === null ? null : String(accountId);
