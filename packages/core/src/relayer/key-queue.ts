@@ -10,7 +10,7 @@ import { createSigner, type Signer } from './sign.ts';
 import type { Signed, TransactionStore } from './store.ts';
 import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
 
-/** The gas limit, which no transaction of ours needs: code that others gave us to run may ask for anything. */
+/** The gas limit of a transaction, which none of ours needs: code that others gave us to run may ask for anything. */
 export const MAX_GAS = 5_000_000n;
 const BATCH = 50;
 const MAX_STORE_ATTEMPTS = 4;

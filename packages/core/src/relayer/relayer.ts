@@ -205,7 +205,7 @@ class ChainRelayer implements Relayer {
     }
   }
 
-  /** Notes what was mined without a wait, and `resume` makes it when this process does not. */
+  /** Notes a mined transaction a little later; nobody waits, and `resume` notes it when this process does not. */
   #noteLater(mined: Mined): void {
     this.#unnoted.push(mined);
     if (this.#unnoted.length === 1) setTimeout(() => void this.#note().catch(() => {}), NOTE_AFTER_MS);
