@@ -25,7 +25,7 @@ export interface SeenTask {
   contextId: string;
   state: string;
   text: string;
-  /** Of the status's data part. */
+  /** The content of the status's data part. */
   data: Json | undefined;
   metadata: Json;
   /** The data of the answer. */

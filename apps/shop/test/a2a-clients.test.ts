@@ -29,7 +29,7 @@ const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
 const real = (await loadServices()).filter(({ path }) =>
   ['ping', 'first-call', 'instant-agent-wallet', 'token-metadata'].includes(path),
 );
-/** Of several lines, by characters that end none in JSON. */
+/** Texts of several lines, by characters that end none in JSON. */
 const TALE = ['Once\u2028upon', 'a\u2029time'];
 const teller = defineService({
   path: 'tale',
@@ -84,7 +84,7 @@ async function balanceOf(key: string): Promise<number> {
   return Number(((await response.json()) as Json).balanceUsd);
 }
 
-/** What a wallet signs for these terms. */
+/** Signs for these terms with a wallet. */
 async function sign(terms: Json, usd = 5): Promise<Json> {
   const payer = new x402Client();
   payer.register('eip155:*', new ExactEvmScheme(await world.wallet(usd)));
@@ -979,7 +979,7 @@ test('whoever finds the card verifies it by the keys of any replica, and all rep
   }
 });
 
-/** By the bare client of HTTP: others do not let their user say whom they ask. */
+/** Asks by the bare client of HTTP: others do not let their user say whom they ask. */
 async function statusForHost(host: string, body: string): Promise<number | undefined> {
   const { port, hostname } = new URL(here.url);
   const headers = { 'content-type': 'application/json', host };

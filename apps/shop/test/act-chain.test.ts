@@ -55,7 +55,7 @@ const numbers = async () =>
 const wrong = async () =>
   (await proveBooks(database.patient)).checks.flatMap(({ ok, name }) => (ok ? [] : [name]));
 
-/** As the owner of the database, who switches triggers off. */
+/** Runs a statement as the owner of the database, who switches triggers off. */
 async function tamper(statement: string): Promise<void> {
   await database.sql.begin(async (transaction) => {
     await transaction`alter table operator_acts disable trigger user`;

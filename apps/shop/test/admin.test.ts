@@ -695,7 +695,7 @@ describe('the overview', () => {
 describe('a card payment', () => {
   let cards: FastifyInstance;
   let base: string;
-  /** What the card provider was asked for, and what it answers next. */
+  /** The refunds that the card provider was asked for, and below them its next answer. */
   let asked: Parameters<CardRefunds['refund']>[0][] = [];
   let answers: (() => Awaited<ReturnType<CardRefunds['refund']>>)[] = [];
   before(async () => {

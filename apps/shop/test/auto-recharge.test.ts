@@ -94,7 +94,7 @@ function library(): Stripe {
   return new Stripe(secretKey, { host: hostname, port, protocol: 'http', telemetry: false });
 }
 
-/** What the provider has of an account's recharges, newest first. */
+/** The provider's records of an account's recharges, newest first. */
 async function chargesOf(accountId: bigint): Promise<Stripe.PaymentIntent[]> {
   const rows = await world.database.sql<{ id: string; customer_id: string }[]>`
     select id, customer_id from card_orders where account_id = ${String(accountId)} and kind = 'recharge'`;

@@ -37,7 +37,7 @@ const readers = async () =>
       select application_name as name from pg_stat_activity
       where datname = current_database() and application_name like 'farebox books proof %' and wait_event_type = 'Lock'`
   ).map(({ name }) => name);
-/** As if nobody had renewed the lease in time: its holder is dead, or frozen. */
+/** Ends the lease as if nobody had renewed it in time: its holder is dead, or frozen. */
 const leaseEnds = () => database.sql`update books_proof set leased_until = clock_timestamp()`;
 
 /** Keeps every proof from getting past the debts until it is let go. */

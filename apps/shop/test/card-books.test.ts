@@ -54,7 +54,7 @@ async function buy(refundCents: number, spendMicros: bigint): Promise<string> {
   return order.id;
 }
 
-/** What the rule of that name finds after the statement, which is taken back. */
+/** Tells what the rule of that name finds after the statement, which is taken back. */
 async function findingAfter(name: string, breaking: string): Promise<string | null> {
   const rule = CARD_BOOKS.rules.find((one) => one.name === name);
   assert(rule !== undefined, name);

@@ -45,7 +45,7 @@ after(async () => {
   await world.stop();
 });
 
-/** What came, whatever it was; keys in it are remembered. */
+/** Reads a response, whatever it is, and remembers the keys in it. */
 async function told(response: Promise<Response>, status: number | readonly number[]) {
   const reply = await response;
   const text = await reply.text();

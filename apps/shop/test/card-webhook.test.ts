@@ -1,4 +1,4 @@
-/** What somebody may send to where the card provider sends its messages, and what becomes of it. */
+/** Tests what somebody may send to where the card provider sends its messages, and what becomes of it. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';

@@ -129,7 +129,7 @@ export async function startCardWorld(
       return JSON.parse(text);
     },
 
-    /** What the key's owner sees. */
+    /** Reads what the key's owner sees. */
     me(key: string, to = server) {
       return jsonOf(fetch(`${to.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
     },

@@ -11,7 +11,7 @@ import { startEvmChain } from '../../../packages/sandbox/src/chain/chain.ts';
 
 export type TestChain = Awaited<ReturnType<typeof startTestChain>>;
 
-/** For tests: the sandbox's chain on a free port, with nothing kept, and two ways to it. */
+/** Starts the sandbox's chain for tests on a free port, with nothing kept, and two ways to it. */
 export async function startTestChain() {
   const node = await startEvmChain({ seed: SEED, stateDir: null });
   const connections = EVM_CHAIN_NAMES.map((name) => {

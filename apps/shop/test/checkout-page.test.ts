@@ -48,7 +48,7 @@ after(async () => {
   await world.stop();
 });
 
-/** What must not be seen: tokens, keys, and the digits of cards. */
+/** The secrets that must not be seen: tokens, keys, and the digits of cards. */
 const secrets = new Set<string>();
 for (const number of [GOOD, DECLINED, ASKS]) secrets.add(number).add(number.replaceAll(' ', ''));
 const sessions = new Set<string>();
@@ -179,7 +179,7 @@ async function pay(page: Page, number: string): Promise<void> {
   await page.getByRole('button', { name: /^Pay \$/ }).click();
 }
 
-/** What a person can read: nothing of what is hidden. */
+/** The text that a person can read: nothing of what is hidden. */
 async function text(page: Page): Promise<string> {
   return String(await page.evaluate('document.body.innerText')).replaceAll(/\s+/g, ' ');
 }

@@ -1,4 +1,4 @@
-/** What is refused with a list to choose from costs nothing by any means of payment, and its payment buys what is chosen. */
+/** Tests that a refusal with a list to choose from costs nothing by any means of payment, and its payment buys what is chosen. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 /**
- * What an error lists that its caller may send instead. Clients of an earlier interface leave out fields that are needed here; they
+ * Tests what an error lists that its caller may send instead. Clients of an earlier interface leave out fields that are needed here; they
  * learn at every door what there is to choose from, pay nothing, and buy with what was listed.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * What is no JSON is sold with the same promises: a table and a picture, bought with a key, by x402 and by MPP, come back
+ * Tests that content other than JSON is sold with the same promises: a table and a picture, bought with a key, by x402 and by MPP, come back
  * byte for byte, on another replica too and after a death between any two steps, and are paid once.
  */
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ import { METHODS, type MppWorld, startMppWorld } from './mpp.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 import { openStorefront, type Storefront } from './storefront.fixture.ts';
 
-/** What was made, in order: an answer that is given twice and made once stands here once. */
+/** The answers that were made, in order: an answer that is given twice and made once stands here once. */
 const made: Buffer[] = [];
 const sources = [
   {

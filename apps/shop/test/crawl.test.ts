@@ -35,7 +35,7 @@ after(async () => {
   await Promise.all([world?.stop(), upstreams?.stop(), database?.close()]);
 });
 
-/** What stands at an address of its own and can be read without a key: documents, pages and what they load. */
+/** The addresses that can be read without a key: documents, pages and what they load. */
 const READABLE =
   /\.(json|txt|xml|js|css|svg|ico)$|catalog$|^\/\.well-known|^\/$|services$|docs$|capabilities$/;
 function firstAddresses(): string[] {
@@ -45,7 +45,7 @@ function firstAddresses(): string[] {
   return paths.filter((path) => READABLE.test(path));
 }
 
-/** By any way to say it: `http://farebox.test/docs`, `"/docs"`, `</docs>`, `(/docs)`. */
+/** Finds addresses in a text, whichever way they are written: `http://farebox.test/docs`, `"/docs"`, `</docs>`, `(/docs)`. */
 function addressesIn(text: string): string[] {
   const segments = new Set(server.app.routes.map(({ path }) => path.split('/')[1] ?? ''));
   const whole = [...text.matchAll(/http:\/\/farebox\.test([^\s"'`<>()\\,;]*)/g)];
@@ -57,7 +57,7 @@ function addressesIn(text: string): string[] {
   );
 }
 
-/** Who printed it first, by the address. */
+/** The place that printed each address first. */
 const printed = new Map<string, string>();
 /** All who printed an address. */
 const printers = new Set<string>();
@@ -97,7 +97,7 @@ async function listed(kind: 'tools' | 'resources' | 'prompts'): Promise<Record<s
 
 const headersOf = ({ headers }: Response) => [headers.get('link'), headers.get('location')].join('\n');
 
-/** What the answer to a call without a payment prints, in its body, its terms for wallets and its headers. */
+/** Notes what the answer to a call without a payment prints, in its body, its terms for wallets and its headers. */
 async function noteTerms(path: string): Promise<void> {
   const answer = await fetch(server.url + path, { method: 'POST' });
   const terms = Buffer.from(answer.headers.get('payment-required') ?? '', 'base64').toString();
@@ -107,7 +107,7 @@ async function noteTerms(path: string): Promise<void> {
   );
 }
 
-/** Of an address with a name in place of a part, such as `/x402/receipts/{id}`, or of a family, such as `/mpp/` and `/x402/*`. */
+/** Tells whether an address is served, also one with a name in place of a part, such as `/x402/receipts/{id}`, or of a family, such as `/mpp/` and `/x402/*`. */
 function isServed(address: string): boolean {
   const [path = ''] = address.replace(/\*$/, '').split('?');
   const pattern = path.replace(/[.+]/g, '\\$&').replace(/\{[^}]*\}/g, '[^/]+');

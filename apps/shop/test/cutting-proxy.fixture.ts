@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { openForwardingProxy } from './forwarding-proxy.fixture.ts';
 
-/** What becomes of an answer: it arrives, it is cut off, it waits until it is let go, or the request waits. */
+/** The fate of an answer: it arrives, it is cut off, it waits until it is let go, or the request waits. */
 export type Fate = 'arrives' | 'cut' | 'held';
 
 export type CuttingProxy = Awaited<ReturnType<typeof openCuttingProxy>>;

@@ -1,4 +1,4 @@
-/** What is served and what is described are the same, whichever part a route is of. */
+/** Tests that what is served and what is described are the same, whichever part a route is of. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** What owners get of the price when readings of their devices are sold: with the capture, and gone again with the price. */
+/** Tests what owners get of the price when readings of their devices are sold: with the capture, and gone again with the price. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { newTransferId, transferIdFor } from '../../../packages/core/src/ledger/transfer-id.ts';

@@ -1,4 +1,4 @@
-/** What becomes of a device over its life: what it cannot report yet, sensors that come later, and its name after it ended. */
+/** Tests what becomes of a device over its life: what it cannot report yet, sensors that come later, and its name after it ended. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * What the owner of a device gets of calls that were paid with credit bought by card: it waits while the payment is new, goes
+ * Tests what the owner of a device gets of calls that were paid with credit bought by card: it waits while the payment is new, goes
  * back with the payment as far as it was spent on them, and is paid to no account without a key.
  */
 import assert from 'node:assert/strict';

@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'farebox-first-hour-'));
 let database: TestDatabase;
 let server: TestServer;
 let blocks: { language: string; text: string }[];
-/** What the reader has in the shell by then. */
+/** The variables that the reader has in the shell by then. */
 let shell: Record<string, string>;
 before(async () => {
   const page = readFileSync(join(ROOT, 'docs/devices.md'), 'utf8');

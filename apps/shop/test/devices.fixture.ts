@@ -48,7 +48,7 @@ export async function register(
   };
 }
 
-/** What a device signs with. */
+/** Signs a report as a device does. */
 function signatureOf(deviceId: string, secret: string, timestamp: string, body: string): string {
   const seed = Buffer.from(secret, 'hex');
   const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);

@@ -276,7 +276,7 @@ test('what was stored before readings without a key had one of their own is know
 
 const ended = (client: MqttClient) => new Promise<void>((resolve) => client.once('close', () => resolve()));
 
-/** What becomes of a client after it did something: whether it was acknowledged before it was cut off. */
+/** Tells what became of a client after it did something: whether it was acknowledged before it was cut off. */
 async function outcomeOf(
   client: MqttClient,
   act: () => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** What the documents say of commands, files, variables, metrics and error codes, held against the code. */
+/** Holds against the code what the documents say of commands, files, variables, metrics and error codes. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -144,7 +144,7 @@ function sourceOf(pattern: string): string {
     .join('\n');
 }
 
-/** What a document says of outcomes: rows of a table whose second cell is a status and whose third names codes. */
+/** Reads what a document says of outcomes: rows of a table whose second cell is a status and whose third names codes. */
 function outcomesIn(path: string): { status: string; codes: string[] }[] {
   return document(path)
     .split('\n')
@@ -182,7 +182,7 @@ describe('docs/security.md', () => {
 
 test('what a document lets people write into an agent’s file limits what is spent', () => {
   const limits = ['"FAREBOX_MAX_USD_PER_CALL"', '"FAREBOX_MAX_USD_PER_DAY"'];
-  /** Whoever connects by address alone is told at once how the key itself is limited. */
+  /** The limits of a key, which are told at once to an agent that connects by address alone. */
   const caps = /"caps":\{"perCallUsd":"[\d.]+","perDayUsd":"[\d.]+"\}/;
   const found = documents.flatMap(({ path, text }) =>
     text

@@ -1,5 +1,5 @@
 /**
- * What is sold, for how much, by which input and whether it is for sale now: every document, every tool and every live 402
+ * Tests that all views agree on what is sold, for how much, by which input and whether it is for sale now: every document, every tool and every live 402
  * says the same as the registry, on a running server on which some of it is not for sale.
  */
 import assert from 'node:assert/strict';
@@ -66,10 +66,10 @@ async function everyOf<T, R>(all: readonly T[], ask: (each: T) => Promise<R>): P
   return results;
 }
 
-/** What a view says of one service; what it does not speak of is left out. */
+/** One view's words about a service; things that it does not speak of are left out. */
 interface Said {
   path: string;
-  /** As decimal USD in text or as a number, in each of the ways that the view has. */
+  /** The prices as decimal USD in text or as a number, in each of the ways that the view has. */
   prices?: readonly (string | number)[];
   /** In millionths of USD. */
   micros?: readonly (string | number)[];

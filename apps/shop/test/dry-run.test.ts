@@ -65,7 +65,7 @@ function send(path: string, body: unknown, headers: Record<string, string> = {})
   });
 }
 
-/** What is on the books: nothing of it may change by a dry run. */
+/** Reads what is on the books: nothing of it may change by a dry run. */
 async function books() {
   const [calls] = await database.sql`select count(*)::int as n from calls`;
   const [transfers] = await database.sql`select count(*)::int as n from ledger_transfers`;

@@ -1,4 +1,4 @@
-/** What any rail must stand, bought by messages of A2A: the same rows of the fault table as over HTTP. */
+/** Buys by messages of A2A under the faults that any rail must stand: the same rows of the fault table as over HTTP. */
 import { after, before, describe, test } from 'node:test';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';

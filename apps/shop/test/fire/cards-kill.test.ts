@@ -71,8 +71,8 @@ const post = (path: string, body: object, headers: Record<string, string> = {}) 
   });
 
 /**
- * What is asked next is done, or is not, and is not answered; the process that waits for it dies, and another takes its
- * place.
+ * Kills the process that waits for an answer of the card provider, which did what it was asked or did not, and starts
+ * another in its place.
  */
 async function killedWhile(
   method: string,

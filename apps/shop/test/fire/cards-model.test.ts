@@ -212,7 +212,7 @@ interface Agent {
   statusPath: string;
   sessionId: string | null;
   checkoutUrl: string | null;
-  /** For a purchase: what is sent again to hear of it. */
+  /** The body of a purchase, which is sent again to hear of it. */
   purchase: object | null;
   keys: Set<string>;
   /** An answer was lost on its way: it may have been the one with the key. */
@@ -264,7 +264,7 @@ class Scene {
     while (this.#running.size > MAX_OUTSTANDING) await Promise.race([...this.#running, this.#nudge()]);
   }
 
-  /** What is held is let go when nothing else goes on. */
+  /** Lets go what is held when nothing else goes on. */
   async #nudge(): Promise<void> {
     await sleep(150);
     held.shift()?.();
@@ -464,7 +464,7 @@ class Scene {
 
 const keysInUse = () => agents.flatMap(({ keys }) => [...keys]);
 
-/** What came back; null when the connection broke, as it does when a replica dies. */
+/** Reads what came back; null when the connection broke, as it does when a replica dies. */
 async function read(response: Promise<Response>) {
   const hasCrashed = watchCrashes();
   try {
@@ -582,7 +582,7 @@ interface OrderRow {
   failure: string | null;
 }
 
-/** What the provider holds of a payment, and how much of it went back: from its own lists, past our reading of them. */
+/** Reads what the provider holds of each payment, and how much of it went back: from its own lists, past our reading of them. */
 async function paymentsAtProvider() {
   const payments = new Map<string, { orderId: string; cents: number; reversed: number }>();
   for await (const intent of stage.stripe.paymentIntents.list({ limit: 100 })) {

@@ -46,7 +46,7 @@ function cardsOf({ app }: TestServer) {
   return app.cards;
 }
 
-/** Nothing is under way any more, and all of it is worked. */
+/** Waits until nothing is under way any more, and all of it is worked. */
 async function quiet(): Promise<void> {
   stage.gate(true);
   await until('everything to be worked', async () => {

@@ -21,7 +21,7 @@ import { startTestServer, type TestServer } from '../server.fixture.ts';
 const SECRET_KEY = 'sk_test_of_the_card_fire';
 const WEBHOOK_SECRET = 'whsec_of_the_card_fire';
 const CONNECTIONS = 6;
-/** What the test puts in a card's form beside the number. */
+/** The fields of a card's form beside the number. */
 const FORM = { email: 'payer@example.com', expiry: '12/34', cvc: '123' };
 
 /** Something that the provider told of, read from its message. */

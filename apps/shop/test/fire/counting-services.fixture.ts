@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineService, type Service } from '../../../../packages/core/src/service/define.ts';
 import { answer } from '../../../../packages/core/src/words/answer.ts';
 
-/** What the services do, and how often they did; a test may make them fail or wait. */
+/** The services' script, and how often they ran; a test may make them fail or wait. */
 export interface Script {
   runs: number;
   during(run: number): Promise<void>;

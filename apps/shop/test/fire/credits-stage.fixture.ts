@@ -22,7 +22,7 @@ export async function setCreditsStage() {
   const open = (pools: Pools, environment: Record<string, string> = {}) =>
     startTestServer({ pools, services, environment });
   let [here, there] = await Promise.all([open(database), open(elsewhere)]);
-  /** What was there when the row began. */
+  /** The revenue and the calls when the row began. */
   let before: { revenueMicros: bigint; calls: readonly string[] } = { revenueMicros: 0n, calls: [] };
 
   async function revenueMicros(): Promise<bigint> {
@@ -64,7 +64,7 @@ export async function setCreditsStage() {
       await here.app.reconciler.run();
     },
     priceOf: (): bigint => PRICE,
-    /** What came to the house since the row began. */
+    /** The revenue since the row began. */
     moved: async (): Promise<bigint> => (await revenueMicros()) - before.revenueMicros,
     held: async (key: string): Promise<bigint> => balanceOf(database.sql, await accountOf(database.sql, key)),
     async calls() {

@@ -99,7 +99,7 @@ async function told(response: Promise<Response>): Promise<{
 const buy = (from: TestServer, key: string, order?: string) =>
   told(from.call('counted', key, {}, order === undefined ? {} : { 'idempotency-key': order }));
 
-/** What the account holds, and how its calls stand, by the tables alone. */
+/** Reads by the tables alone what the account holds and how its calls stand. */
 async function books(key: string): Promise<{ micros: bigint; states: number[]; refunds: number }> {
   const account = await accountOf(database.sql, key);
   return {

@@ -28,7 +28,7 @@ import { until } from './until.fixture.ts';
 const GRANT = usdToMicros('10000000');
 const PRICE = usdToMicros('0.25');
 const CALLERS = 8;
-/** What the issue asks of a server whose database is gone. */
+/** The time within which a server whose database is gone must leave. */
 const LEAVES_WITHIN_MS = 10_000;
 
 let folder: string;
@@ -152,7 +152,7 @@ async function whileSelling(happens: (key: string) => Promise<void>): Promise<Ma
   return statuses;
 }
 
-/** What is in the first list alone. */
+/** The entries that are in the first list alone. */
 function odd(these: readonly string[], those: readonly string[]): string[] {
   const known = new Set(those);
   return these.filter((id) => !known.has(id));

@@ -10,7 +10,7 @@ import type { TestServer } from '../server.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeWire } from './x402-node.fixture.ts';
 
-/** What the payer holds after one request. */
+/** The answer that the payer holds after one request. */
 export interface Told {
   status: number;
   /** `200`, `200 again` for a stored answer, or the status and the machine-readable reason. */
@@ -33,7 +33,7 @@ export interface FaultStage<Payer> {
   /** The replica that may be restarted, and the one that stays. */
   readonly here: TestServer;
   readonly there: TestServer;
-  /** What the service does; a row may make it fail or wait. `runs` counts from the row's beginning. */
+  /** The service's script; a row may make it fail or wait. `runs` counts from the row's beginning. */
   readonly script: { runs: number; during(run: number): Promise<void> };
   /** Somebody new with money. */
   wallet(usd?: number): Promise<Payer>;
@@ -45,17 +45,17 @@ export interface FaultStage<Payer> {
   /** Lets the jobs do what is left to do. */
   rest(): Promise<void>;
   priceOf(path: string): bigint;
-  /** What has come to us since the row began, in millionths of a dollar. */
+  /** The income since the row began, in millionths of a dollar. */
   moved(): Promise<bigint>;
-  /** What went back to payers since we exist; absent where nothing does. */
+  /** The sum that went back to payers since we exist; absent where nothing does. */
   sentBack?(): Promise<bigint>;
-  /** What the payer holds. */
+  /** The payer's balance. */
   held(payer: Payer): Promise<bigint>;
   /** The row's calls in each state, and what the captured ones cost. */
   calls(): Promise<Calls & { capturedMicros: bigint }>;
-  /** What tells where the money moved, of an answer. */
+  /** The receipt in an answer, which tells where the money moved. */
   receiptOf(told: Told): string | null;
-  /** What must hold of every answer, whatever happened. */
+  /** Asserts what must hold of every answer, whatever happened. */
   assertProper(told: Told): Promise<void> | void;
   assertBooksBalance(): Promise<void>;
   /** Undoes what a row did to the shop, and counts from here. */
@@ -66,9 +66,9 @@ export interface FaultStage<Payer> {
 /** A stage whose money a chain moves. */
 export interface ChainStage<Payer> extends FaultStage<Payer> {
   readonly node: NodeWire;
-  /** What makes it pay somebody else from the next start on. */
+  /** The environment that makes it pay somebody else from the next start on. */
   readonly otherRecipient: Record<string, string>;
-  /** What makes it reach nobody but the node who could settle. */
+  /** The environment in which it reaches nobody but the node who could settle. */
   readonly nobodyElse: Record<string, string>;
 }
 
@@ -92,22 +92,22 @@ export interface Row<Stage extends FaultStage<Payer>, Payer, Variant extends str
   alone?: 'stage' | 'chain';
   /** It lets the process believe that it is later. */
   setsClock?: true;
-  /** What is put into the wallet before it pays; 5 USD unless said otherwise. */
+  /** The money that is put into the wallet before it pays; 5 USD unless said otherwise. */
   usd?: number;
   /** The payment; the stage's usual one unless said otherwise. */
   pay?(stage: Stage, payer: Payer): Promise<string>;
-  /** What is done to the shop before the payer comes. */
+  /** Does something to the shop before the payer comes. */
   given?(stage: Stage, payer: Payer): Promise<void> | void;
-  /** What the payer does; all that it is told, in order. Presents its payment once unless said otherwise. */
+  /** Plays the payer, and returns all that it is told, in order. Presents its payment once unless said otherwise. */
   play?(stage: Stage, payment: string, payer: Payer): Promise<readonly Told[]>;
-  /** What is told, in order, as `text` of `Told`; `|` stands between what may be told. */
+  /** The answers, in order, as `text` of `Told`; `|` stands between what may be told. */
   told: readonly string[];
-  /** What the same payment gets once everything is at rest. */
+  /** The answer that the same payment gets once everything is at rest. */
   atRest: string;
   runs: number;
   /** How many prices have come to us. */
   paid: number;
-  /** What came and was too little to buy anything, in base units. */
+  /** The base units that came and were too little to buy anything. */
   givenAway?: bigint;
   /** How many prices have gone back to the payer. */
   refunded?: number;
@@ -118,7 +118,7 @@ export interface Row<Stage extends FaultStage<Payer>, Payer, Variant extends str
 export const ONE_SALE = { atRest: '200 again', runs: 1, paid: 1, books: { captured: 1 } } as const;
 export const UNKNOWN = '503 SETTLEMENT_UNKNOWN';
 
-/** For services: their source does not answer. */
+/** Fails as a service does whose source does not answer. */
 export async function fails(): Promise<void> {
   throw new ServiceFailure({ status: 503, code: 'SOURCE_DOWN', message: 'The source is down.' });
 }
@@ -146,7 +146,7 @@ function firstRun<Payer>(stage: FaultStage<Payer>, does: () => Promise<void>): v
   stage.script.during = (run) => (run === 1 ? does() : Promise.resolve());
 }
 
-/** What any rail must stand, wherever its money is. */
+/** The faults that any rail must stand, wherever its money is. */
 export function rowsOfAnyRail<Stage extends FaultStage<Payer>, Payer>(): Row<Stage, Payer>[] {
   return [
     { fault: 'none', told: ['200'], ...ONE_SALE },
@@ -262,7 +262,7 @@ export function rowsOfAnyRail<Stage extends FaultStage<Payer>, Payer>(): Row<Sta
   ];
 }
 
-/** What any rail must stand whose money a chain moves. */
+/** The faults that any rail must stand whose money a chain moves. */
 export function rowsOfAnyChain<Stage extends ChainStage<Payer>, Payer>(): Row<Stage, Payer>[] {
   return [
     {

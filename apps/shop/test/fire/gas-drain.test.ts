@@ -24,7 +24,7 @@ const BURNS_WHEN_PAID = agreesUnless('0x3a');
 const BURNS_WHEN_TOLD = agreesUnless('0x600054');
 /** Agrees, after hashing 300 kB of memory, which takes some 250,000 gas. */
 const DEAR: Hex = '0x620493e060002050631626ba7e60e01b60005260206000f3';
-/** As much as a price of 0.05 USD is worth where the chain's currency is taken to be worth 1 USD. */
+/** The worth of a price of 0.05 USD where the chain's currency is taken to be worth 1 USD. */
 const PRICE_WORTH_WEI = parseEther('0.05');
 const MAX_FAILURES = 5;
 const SEND = 'eth_sendRawTransactionSync';

@@ -24,7 +24,7 @@ import { until } from './until.fixture.ts';
 const CALLS = 200;
 const KEYS = 8;
 const GRANT = usdToMicros('20');
-/** What is bought, in turn; the slow one waits for a model. */
+/** The services that are bought, in turn; the slow one waits for a model. */
 const BOUGHT = [
   { path: 'ping', micros: usdToMicros('0.25'), body: { message: 'π' } },
   { path: 'first-call', micros: usdToMicros('0.05'), body: {} },

@@ -26,7 +26,7 @@ const LOCKED_CALLS = 12;
 const GRANTED_USD = '50';
 const PRICE_MICROS = usdToMicros('0.10');
 
-/** What a service does while it runs. */
+/** The work of a service while it runs. */
 let during: () => Promise<void> = async () => {};
 const service = defineService({
   path: 'service',

@@ -1,4 +1,4 @@
-/** What any rail must stand, bought as tools of MCP: the same rows of the fault table as over HTTP. */
+/** Buys as tools of MCP under the faults that any rail must stand: the same rows of the fault table as over HTTP. */
 import { after, before, describe, test } from 'node:test';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { METHODS, type MppWorld, startMppWorld } from '../mpp.fixture.ts';

@@ -57,7 +57,7 @@ const FAILURE: Partial<Record<string, [number, string]>> = {
   flaky: [503, 'UPSTREAM_UNAVAILABLE'],
 };
 
-/** What is told while a replica, its database or an account is out of order. */
+/** The codes that are told while a replica, its database or an account is out of order. */
 const TROUBLES = ['OUTCOME_UNKNOWN', 'LEDGER_UNAVAILABLE', 'ACCOUNT_BUSY', 'DATABASE_UNAVAILABLE'];
 
 let runs = 0;
@@ -105,7 +105,7 @@ const TEXTS = ['plain', 'π "q" \\ {a,NULL} \u{1F600}', 'NUL \u0000', 'half a pa
 /** Those among them that nothing could keep: they are refused at the door. */
 const UNKEEPABLE: readonly string[] = TEXTS.slice(2);
 const IDEMPOTENCY_KEYS = ['order-1', '{"a\\",NULL}', 'NULL', "'--", '\\'] as const;
-/** What is asked under each of them, unless a caller confuses them. */
+/** The questions under each of them, unless a caller confuses them. */
 const QUESTIONS: readonly { path: Path; mode: Mode; text: number }[] = [
   { path: 'cheap', mode: 'flaky', text: 0 },
   { path: 'fair', mode: 'slow', text: 1 },
@@ -233,7 +233,7 @@ const act = fc.oneof(
 );
 type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
 
-/** What every program does at some time, so that no run is without it. */
+/** The disturbances that every program has at some time, so that no run is without it. */
 const CERTAIN = [lock, silence, hostLost, claim.map((one) => ({ ...one, lie: 'both' as const }))] as const;
 
 const program = fc
@@ -297,7 +297,7 @@ interface Asked {
   } | null;
 }
 
-/** Who claimed a trial, by the address that the proxy saw. */
+/** A claim of a trial, with the address that the proxy saw. */
 interface Claim {
   address: string;
   clockMs: { began: number; ended: number };
@@ -307,7 +307,7 @@ let database: TestDatabase;
 let replicas: MortalReplica[];
 /** Some account is held: by somebody else, or by a transaction whose process is silent or lost. */
 let anyHold: Disturbance;
-/** Nobody knows which: a process fell silent or was lost, and its transactions are not over yet. */
+/** The disturbance that left things stuck: a process fell silent or was lost, and its transactions are not over yet. */
 let stuck: Disturbance;
 let programs = 0;
 let deathsBefore = 0;
@@ -409,7 +409,7 @@ class Scene {
   readonly accounts: Account[];
   readonly asked: Asked[] = [];
   readonly claims: Claim[] = [];
-  /** What is on its way beside calls; it is little and is waited for. */
+  /** The changes on their way beside calls; each is little and is waited for. */
   readonly #changes: Promise<void>[] = [];
   #outstanding = 0;
 
@@ -482,7 +482,7 @@ class Scene {
     await this.#breathe();
   }
 
-  /** What goes wrong with it is told when all has come to rest. */
+  /** Makes a change, whose failure is told when all has come to rest. */
   #change(what: Act['act'], change: Promise<void>): void {
     const told = change.catch((error: unknown) => {
       throw new Error(`${what} went wrong`, { cause: error });
@@ -770,7 +770,7 @@ function assertPlausible(asked: Asked): void {
   else assert(troubled && status === 503 && code !== null && TROUBLES.includes(code), why);
 }
 
-/** Nobody was told of a trial twice in seven days, whoever they said that they were. */
+/** Judges that no address got a trial twice in seven days, whoever its caller claimed to be. */
 function judgeClaims(claims: readonly Claim[]): void {
   for (const [address, own] of Map.groupBy(claims, (claim) => claim.address)) {
     const sorted = own.toSorted((a, b) => a.clockMs.ended - b.clockMs.ended);
@@ -901,7 +901,7 @@ function judgePayment(asked: readonly Asked[]): void {
   }
 }
 
-/** What was charged and not heard of can be asked for: everything is asked for once more, in peace. */
+/** Fetches what was charged and not heard of: everything is asked for once more, in peace. */
 async function askAgain(scene: Scene): Promise<void> {
   const before = scene.asked.length;
   const questions = new Map<string, Asked>();

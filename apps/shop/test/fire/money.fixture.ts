@@ -1,4 +1,4 @@
-/** What the database says about money, read past the product's own code where a test must not believe it. */
+/** Reads what the database says about money, past the product's own code where a test must not believe it. */
 import assert from 'node:assert/strict';
 import type { Database } from '../../../../packages/core/src/db/connection.ts';
 import { proveBooks } from '../books.fixture.ts';

@@ -13,7 +13,7 @@ import { Disturbance } from './disturbance.fixture.ts';
 import { startWire, type Wire } from './proxy.fixture.ts';
 
 /**
- * What befalls the next statement of a group commit, or the next that takes a price. `lost`: the connection breaks,
+ * A blow to the next statement of a group commit, or the next that takes a price. `lost`: the connection breaks,
  * before the statement reached the database or after it was committed and before its reply. `dies`: the process does.
  */
 export interface Blow {
@@ -69,7 +69,7 @@ export interface MortalReplica {
   close(): Promise<void>;
 }
 
-/** Of a statement's values: the column of outcomes names a call that was answered. */
+/** Tells from a statement's values whether it captures: the column of outcomes names a call that was answered. */
 function isCapture(value: unknown): boolean {
   return typeof value === 'string' && /^\{.*"answered"/.test(value);
 }
@@ -89,7 +89,7 @@ export async function startMortalReplica(options: {
   services: readonly Service[];
   environment?: Record<string, string>;
   nowMs: () => number;
-  /** What else may befall the reconciler's work. */
+  /** Another disturbance of the reconciler's work. */
   elsewhere?: Disturbance;
 }): Promise<MortalReplica> {
   const hosts = new Set<Host>();

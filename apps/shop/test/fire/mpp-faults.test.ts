@@ -477,5 +477,5 @@ describe('the fault table', { concurrency: 2 }, () => {
 });
 describe('crowds', () => play(NEEDS.crowded));
 
-/** Who changes this process's clock has it alone. */
+/** The rows that change this process's clock run alone. */
 describe('at another time', () => play(ROWS.filter(({ setsClock }) => setsClock === true)));

@@ -1,5 +1,5 @@
 /**
- * What holds of MPP payments beside the fault table: the reference client as it is, headers of any form, services that leave
+ * Tests what holds of MPP payments beside the fault table: the reference client as it is, headers of any form, services that leave
  * something behind, money that goes back, and a process that is killed.
  */
 import assert from 'node:assert/strict';

@@ -24,7 +24,7 @@ export const PRICE = 50_000n;
 export const NOBODY = '0x000000000000000000000000000000000000dEaD';
 const SERVICE_TIMEOUT_MS = 2_000;
 
-/** What nodes were seen to answer to a transaction that they had passed on. */
+/** The answers that nodes were seen to give to a transaction that they had passed on. */
 export const WORDS = [
   [-32000, 'transaction already in pool'],
   [-32000, 'internal error'],
@@ -37,7 +37,7 @@ export interface Asking {
   on?: TestServer;
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** As for any stage. */
+  /** The way to send a request, as for any stage. */
   send?: typeof fetch;
 }
 
@@ -93,9 +93,9 @@ export async function setStage(world: MppWorld, method: Method) {
   const open = (pools: Pools, more: Record<string, string> = {}) =>
     startTestServer({ pools, services, nowMs: () => Date.now(), environment: { ...environment, ...more } });
   let [here, there] = await Promise.all([open(database), open(elsewhere)]);
-  /** What it was told to be otherwise; null: nothing. */
+  /** The settings that it was told to have otherwise; null: none. */
   let otherwise: Record<string, string> | null = null;
-  /** What was there when the row began. */
+  /** The money and the calls when the row began. */
   let before: { movedUnits: bigint; calls: readonly string[] } = { movedUnits: 0n, calls: [] };
 
   const stage = {
@@ -178,7 +178,7 @@ export async function setStage(world: MppWorld, method: Method) {
       });
       return toldOf(response);
     },
-    /** What came to the recipient since the row began, in base units. */
+    /** The base units that came to the recipient since the row began. */
     moved: async (): Promise<bigint> => (await world.holds(recipient, method)) - before.movedUnits,
     /** The payer sends all its money away. */
     async empty(payer: PrivateKeyAccount): Promise<void> {
@@ -254,7 +254,7 @@ async function toldOf(response: Response): Promise<Told> {
   return { status, text, body, headers };
 }
 
-/** What must hold of every answer, whatever happened and whichever way it came. */
+/** Asserts what must hold of every answer, whatever happened and whichever way it came. */
 export function assertProperOverAnyDoor({ status, text, body, headers }: Told): void {
   assert.doesNotMatch(
     body,
@@ -270,7 +270,7 @@ export function assertProperOverAnyDoor({ status, text, body, headers }: Told): 
   if (status === 503) assert(Number(headers.get('retry-after')) >= 1, 'no Retry-After');
 }
 
-/** What must hold of every answer over HTTP as well. */
+/** Asserts what must hold of every answer over HTTP as well. */
 export function assertProper(told: Told): void {
   assertProperOverAnyDoor(told);
   const { status, body, headers } = told;

@@ -1,7 +1,7 @@
 /** A wire to PostgreSQL that a test can cut. */
 import { createServer, connect as dial, type Socket } from 'node:net';
 
-/** What a statement looks like on the wire, by a value that it carries. */
+/** Recognizes a statement on the wire by a value that it carries. */
 export type Matching = (sent: string) => boolean;
 
 /**
@@ -29,7 +29,7 @@ export interface Wire {
    * @param everybody new ones are taken, and carry nothing either
    */
   freeze(everybody?: 'new ones too'): void;
-  /** What is frozen goes on where it stood. */
+  /** Lets frozen connections go on where they stood. */
   thaw(): void;
   /** Takes connections again, and leaves what is planned as it is. */
   reconnect(): void;
@@ -53,7 +53,7 @@ export async function startWire(databaseUrl: string): Promise<Wire> {
   let met = 0;
   let planned: { matching: Matching; cut: Cut }[] = [];
 
-  /** What is not read is not carried: both ends see a peer that is there and says nothing, not even that it has gone. */
+  /** Freezes a connection by not reading it: both ends see a peer that is there and says nothing, not even that it has gone. */
   const freezeOne = (pair: Pair) => {
     pair.isFrozen = true;
     for (const socket of pair.sockets) socket.pause();

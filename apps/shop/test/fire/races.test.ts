@@ -124,7 +124,7 @@ function tally(answers: readonly Told[]): Record<string, number> {
   return counts;
 }
 
-/** By the transfers alone. */
+/** Reads what a key has left, by the transfers alone. */
 async function left(key: string): Promise<string> {
   return String(await balanceOf(database.sql, await accountOf(database.sql, key)));
 }

@@ -1,4 +1,4 @@
-/** What every way to pay must do, whatever it is: a new rail is done when it passes this. */
+/** Tests what every way to pay must do, whatever it is: a new rail is done when it passes this. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { PrivateKeyAccount } from 'viem/accounts';
@@ -38,7 +38,7 @@ interface RailUnderTest<Stage extends FaultStage<Payer>, Payer> {
   hasReceipts: boolean;
 }
 
-/** What must come of a payment that does not pay: nothing ran, nothing moved, nothing is kept for it. */
+/** The result of a payment that does not pay: nothing ran, nothing moved, nothing is kept for it. */
 const NOTHING = { runs: 0, paid: 0 } as const;
 
 function conforms<Stage extends FaultStage<Payer>, Payer>(rail: RailUnderTest<Stage, Payer>): void {

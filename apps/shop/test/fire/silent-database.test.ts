@@ -19,9 +19,9 @@ import { until } from './until.fixture.ts';
 const TOLD_WITHIN_MS = 5_000;
 const READINESS_WITHIN_MS = 1_000;
 const ENDS_WITHIN_MS = 10_000;
-/** What was being given back when it fell silent is tried again when its lease is over, in half a minute. */
+/** The time for giving back: what was on its way when the database fell silent is tried again when its lease is over, in half a minute. */
 const GIVEN_BACK_WITHIN_MS = 60_000;
-/** What this process itself may lose on a busy machine. */
+/** The time that this process itself may lose on a busy machine. */
 const GRACE_MS = 1_000;
 const GRANT = usdToMicros('20');
 const PRICE = usdToMicros('0.05');
@@ -129,7 +129,7 @@ async function readiness(): Promise<{ status: number; ms: number }> {
   return { status, ms: performance.now() - startedAtMs };
 }
 
-/** What the server still has to give back, what it could not write into the database yet included. */
+/** The number of calls that the server still has to give back, what it could not write into the database yet included. */
 async function undelivered(): Promise<number> {
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   const [, count] = /^farebox_undelivered_calls (\d+)$/m.exec(metrics) ?? [];

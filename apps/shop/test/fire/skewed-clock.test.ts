@@ -14,7 +14,7 @@ import { until } from './until.fixture.ts';
 const GRANTED = 1_000_000n;
 const PRICE = 40_000n;
 
-/** What a service waits for, by the name that it is asked for. */
+/** The gates that a service waits for, by the name that it is asked for. */
 const gates = new Map<string, { asked: boolean; open(): void; opened: Promise<void> }>();
 function gateOf(name: string) {
   const { promise: opened, resolve } = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface SlowModel {
-  /** What a server needs to sell it. */
+  /** The variables that a server needs to sell it. */
   environment: Record<string, string>;
   /** How many completions were asked for. */
   readonly asked: number;

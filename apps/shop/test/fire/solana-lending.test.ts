@@ -79,7 +79,7 @@ const oneStep = fc.record({
 });
 const groups = fc.record({ slots, steps: fc.array(oneStep, { minLength: 1, maxLength: 4 }) });
 type Step = typeof oneStep extends fc.Arbitrary<infer One> ? One : never;
-/** What is done in one transaction, after so many slots. */
+/** The acts of one transaction, after so many slots. */
 type Group = typeof groups extends fc.Arbitrary<infer One> ? One : never;
 
 function alone(act: Act, amount: bigint, more: Partial<Step> = {}, slots = 1): Group {
@@ -103,12 +103,12 @@ const FIRST: readonly Group[] = [
 interface Expected {
   error: number | string | null;
   reserve: Reserve;
-  /** What the one who acts has more of, in base units. */
+  /** The increase of the actor's USDC and cTokens, in base units. */
   usdc: bigint;
   collateral: bigint;
 }
 
-/** What the model says becomes of an act in this slot. @param held base units of the one who acts */
+/** Tells what by the model becomes of an act in this slot. @param held base units of the one who acts */
 function expected(
   before: Reserve,
   slot: bigint,
@@ -178,7 +178,7 @@ function instructionOf(wallet: Wallet, act: Act, amount: bigint) {
   return sandboxInstruction(act, wallet, amount);
 }
 
-/** What holds whatever was done. */
+/** Asserts what holds whatever was done. */
 function checkBooks({ bank, reserve, heldBy }: LendingWorld): void {
   const now = reserve();
   assert.equal(heldBy(LIQUIDITY_VAULT), now.availableRaw);

@@ -96,9 +96,9 @@ export async function setStage() {
   let [here, there] = await Promise.all([open(ofLife(database, life)), open(elsewhere)]);
   const dying: Promise<void>[] = [];
   let crashes = Promise.withResolvers<void>();
-  /** What it was told to be otherwise; null: nothing. */
+  /** The settings that it was told to have otherwise; null: none. */
   let otherwise: Record<string, string> | null = null;
-  /** What was there when the row began. */
+  /** The money, the calls and the refunds when the row began. */
   let before: { movedUnits: bigint; calls: readonly string[]; refunds: readonly string[] } = {
     movedUnits: 1n,
     calls: [],
@@ -132,7 +132,7 @@ export async function setStage() {
     priceOf: (path: string): bigint => (path === 'deed' ? PRICE.deed : PRICE.nickel),
     held: (payer: KeyPairSigner): Promise<bigint> => way.holds(payer.address),
     moved: async (): Promise<bigint> => (await way.holds(recipient)) - before.movedUnits,
-    /** What the key for refunds has sent away. */
+    /** The sum that the key for refunds has sent away. */
     sentBack: async (): Promise<bigint> => -(await way.holds(refunder)),
     receiptOf: ({ transaction }: Told): string | null => transaction,
     otherRecipient: { X402_RECIPIENT_SOLANA: elsewhereTo } as Record<string, string>,
@@ -283,7 +283,7 @@ export async function setStage() {
         [],
       );
     },
-    /** What must hold of every answer, whatever happened. */
+    /** Asserts what must hold of every answer, whatever happened. */
     async assertProper(told: Told): Promise<void> {
       assertProperX402(told);
       if (told.status !== 200) return;

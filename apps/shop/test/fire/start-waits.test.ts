@@ -67,7 +67,7 @@ async function waits(): Promise<boolean> {
 }
 
 const SECRETS = 'lock table secret_versions in share row exclusive mode';
-/** As whoever runs migrations holds it. */
+/** Takes the lock of whoever runs migrations. */
 const MIGRATIONS = 'select pg_advisory_xact_lock(8402)';
 
 /** @returns lets go of it */

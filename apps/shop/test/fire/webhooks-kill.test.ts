@@ -53,7 +53,7 @@ const remove = (webhookId: string) => ask('DELETE', `/api/webhooks/${webhookId}`
 const deliveriesOf = async (webhookId: string) =>
   (await ask('GET', `/api/webhooks/${webhookId}/deliveries`)).deliveries;
 
-/** What nobody has noted is still to be told; as if the minute had passed for which a process has a webhook for itself. */
+/** Makes the webhook's one unsent delivery due, as if the minute had passed for which a process has a webhook for itself. */
 async function endLease(webhookId: string): Promise<void> {
   const rows = await database.sql`
     update webhook_deliveries set next_at = now()

@@ -85,7 +85,7 @@ const REASONS = [
   'invalid_exact_evm_payload_authorization_valid_before',
   'settle_failed',
 ];
-/** What nodes were seen to answer to a transaction that they had passed on. */
+/** The answers that nodes were seen to give to a transaction that they had passed on. */
 const NODE_WORDS = [
   [-32000, 'already known'],
   [-32000, 'internal error'],
@@ -719,7 +719,7 @@ describe('terms, signatures and writings', () => {
   const paying = (terms: Terms) => stage.payment(payer, 'nickel', terms);
   const raw = async () => Buffer.from(await paying({}), 'base64').toString('utf8');
 
-  /** What is presented, and what it is told. What is refused leaves nothing behind; what is taken is sold once. */
+  /** The payments that are presented, and the answers to each. What is refused leaves nothing behind; what is taken is sold once. */
   const PRESENTED: readonly [string, () => Promise<string>, string][] = [
     ['a wrong chain, signed', () => paying({ chainId: 1 }), '402 PAYMENT_SIGNATURE_INVALID'],
     [
@@ -908,7 +908,7 @@ describe('terms, signatures and writings', () => {
   });
 });
 
-/** What may stand there in more than one way, or is not looked at. */
+/** The fields that may have more than one form, or are not looked at. */
 const FREE = /^(resource|extensions|accepted\.(extra|maxTimeoutSeconds)|payload\.authorization\.validAfter)/;
 
 const vOf = (signature: string) => Number(`0x${signature.slice(130)}`);

@@ -75,7 +75,7 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
       .end(told === null ? reply : JSON.stringify({ jsonrpc: '2.0', id, ...told.says }));
   }
 
-  /** By the other node, where it answers; else by the real one. */
+  /** Answers by the other node, where it can; else by the real one. */
   async function answered(body: string, calls: readonly Call[]): Promise<unknown> {
     const said = new Map(calls.map(({ id, method, params }) => [id, other?.(method, params)]));
     const from = ({ id }: Call) => ({ jsonrpc: '2.0', id, result: said.get(id) });

@@ -35,7 +35,7 @@ const SELF_MADE_VALIDITY_S = 180;
 const LONGEST_VALIDITY_S = 300;
 const NOBODY = '0x000000000000000000000000000000000000dEaD';
 const SEND = 'eth_sendRawTransactionSync';
-/** Of `transferWithAuthorization`, with v, r and s and with one signature. */
+/** Selectors of `transferWithAuthorization`, with v, r and s and with one signature. */
 const TRANSFER_SELECTORS = ['0xe3ee160e', '0xcf092995'];
 const SENDING = [SEND, 'eth_sendRawTransaction'] as const;
 const EVENTS = parseAbi([
@@ -502,7 +502,7 @@ async function movements({ chain, recipient }: Stage): Promise<Map<string, bigin
   return moved;
 }
 
-/** What is told of a refund names the request that asks; a bought answer is repeated byte for byte, and names none. */
+/** Takes the request's id out of an answer: a refund's names the request that asks; a bought answer is repeated byte for byte, and names none. */
 const withoutRequestId = (body: string) => body.replace(/"requestId":"[^"]*"/, '');
 
 const isEnded = ({ told }: Payment) => told.some(({ status }) => status === 200 || status === 410);

@@ -37,7 +37,7 @@ export interface Asking {
   on?: TestServer;
   headerName?: 'payment-signature' | 'x-payment';
   signal?: AbortSignal;
-  /** As for any stage. */
+  /** The way to send a request, as for any stage. */
   send?: typeof fetch;
 }
 
@@ -84,7 +84,7 @@ export async function setStage(options: {
   let aheadMs = 0;
   const nowMs = () => Date.now() + aheadMs;
 
-  /** What the services do; a test may make them fail or wait. */
+  /** The services' script; a test may make them fail or wait. */
   const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
   const services = (['nickel', 'deed'] as const).map(
     (path): Service =>
@@ -126,9 +126,9 @@ export async function setStage(options: {
   let life = { isOver: false };
   let [here, there] = await Promise.all([open(ofLife(database, life)), open(elsewhere)]);
   const dying: Promise<void>[] = [];
-  /** What it was told to be otherwise; null: nothing. */
+  /** The settings that it was told to have otherwise; null: none. */
   let otherwise: Record<string, string> | null = null;
-  /** What was there when the row began. */
+  /** The money and the calls when the row began. */
   let before: { movedUnits: bigint; calls: readonly string[] } = { movedUnits: 0n, calls: [] };
 
   async function job(name: string, on: TestServer): Promise<void> {
@@ -192,7 +192,7 @@ export async function setStage(options: {
     pay: (payer: PrivateKeyAccount, path?: string) => stage.payment(payer, path === 'deed' ? path : 'nickel'),
     priceOf: (path: string): bigint => (path === 'deed' ? PRICE.deed : PRICE.nickel),
     held: (payer: PrivateKeyAccount): Promise<bigint> => stage.balanceOf(payer.address),
-    /** What the key for refunds has sent away. */
+    /** The sum that the key for refunds has sent away. */
     sentBack: async (): Promise<bigint> => -(await stage.balanceOf(refunds)),
     receiptOf: ({ transaction }: Told): string | null => transaction,
 
@@ -368,7 +368,7 @@ export async function setStage(options: {
       }
     },
 
-    /** What must hold of every answer, whatever happened. */
+    /** Asserts what must hold of every answer, whatever happened. */
     async assertProper(told: Told): Promise<void> {
       assertProperX402(told);
       if (told.status !== 200) return;

@@ -1,8 +1,8 @@
-/** What an x402 payer is told, and what must hold of it on every chain. */
+/** Reads what an x402 payer is told, and asserts what must hold of it on every chain. */
 import assert from 'node:assert/strict';
 import type { Told as AnyTold } from './fault-table.fixture.ts';
 
-/** What the payer holds after one request. */
+/** The answer that the payer holds after one request. */
 export interface Told extends AnyTold {
   /** The header that was sent. */
   presented: string;
@@ -34,7 +34,7 @@ export async function toldOf(response: Response, presented: string): Promise<Tol
   };
 }
 
-/** What must hold of every answer, but for what only its chain can say. */
+/** Asserts what must hold of every answer, but for what only its chain can say. */
 export function assertProperX402(told: Told): void {
   assert.doesNotMatch(
     told.body,
