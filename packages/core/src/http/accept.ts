@@ -1,4 +1,4 @@
-/** What a caller says in `Accept` about the form of an answer (RFC 9110, 12.5.1). */
+/** Reads what a caller says in `Accept` about the form of an answer (RFC 9110, 12.5.1). */
 
 /**
  * Whether an answer is wanted in a type: the type is named as it is, and plain JSON is not wanted more. A wildcard asks for

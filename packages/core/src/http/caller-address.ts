@@ -1,5 +1,5 @@
 /**
- * Who is calling, as far as the network can tell. Limits, trials and lock-outs go by it, so a caller must not be able to
+ * Finds out who is calling, as far as the network can tell. Limits, trials and lock-outs go by it, so a caller must not be able to
  * choose it: one header is believed, from the proxies that are named, and every other is as good as not there.
  */
 import type { IncomingMessage } from 'node:http';
@@ -20,7 +20,7 @@ const KNOWN_HEADERS = [
   ...['x-client-ip', 'x-cluster-client-ip', 'x-azure-clientip', 'fastly-client-ip'],
 ];
 
-/** Whom to believe, and where it stands. */
+/** The proxies to believe, and the header to read. */
 export interface ProxyTrust {
   proxies: readonly Range[];
   /** In lower case. `forwarded` is read by RFC 7239, any other as addresses with commas between them, the nearest last. */
@@ -64,7 +64,7 @@ export interface Hop {
 /** How a caller's address came about. */
 export interface Derivation {
   address: string;
-  /** Who is at the other end of the socket. */
+  /** The address at the other end of the socket. */
   peer: string;
   /**
    * - socket: the peer is no proxy of ours, so what it writes into headers is not looked at.
@@ -73,7 +73,7 @@ export interface Derivation {
    */
   by: 'socket' | 'header' | 'peer';
   header: string;
-  /** What the header says, the nearest first, as far as it was looked at. */
+  /** The hops that the header names, the nearest first, as far as it was looked at. */
   hops: readonly Hop[];
   /** Headers of other proxies, which came and were not looked at. */
   ignored: readonly string[];
@@ -181,7 +181,7 @@ export function isInternal(address: string): boolean {
 }
 
 /**
- * What an address counts as where something is limited: the address itself, or its /64 for IPv6, because a single
+ * The name under which an address is limited: the address itself, or its /64 for IPv6, because a single
  * household holds that many.
  */
 export function claimantOf(address: string): string {

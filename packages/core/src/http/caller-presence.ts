@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Who can leave: a connection, or the caller of whom this one is a part. */
+/** Something that can leave: a connection, or the caller of whom this one is a part. */
 export interface Leaving {
   gone(): boolean;
   /** Calls back once when the caller leaves, at once if it has left. @returns how to stop listening */

@@ -1,4 +1,4 @@
-/** What a request is told that leads to no route: the methods that its address takes, or how the address is written. */
+/** Answers a request that leads to no route: the methods that its address takes, or how the address is written. */
 import type { FastifyInstance } from 'fastify';
 import { Problem } from './problem.ts';
 
@@ -17,10 +17,10 @@ declare module 'fastify' {
 
 /** In the order in which `Allow` names them. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** Nothing is looked up for a longer address. */
+/** The longest address that is looked up. */
 const MOST_CHARACTERS_LOOKED_UP = 500;
 const MOST_CHARACTERS_REPEATED = 200;
-/** What is switched on later must not stay unknown to a cache. */
+/** Headers of a refusal: an address that is switched on later must not stay unknown to a cache. */
 const NOT_KEPT = { 'cache-control': 'no-store' };
 
 /** The addresses that have a route. `path` comes without a query everywhere. */

@@ -2,19 +2,19 @@
 
 export interface Operation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As OpenAPI writes it: `/api/wallets/{walletId}`. */
+  /** The path as OpenAPI writes it: `/api/wallets/{walletId}`. */
   path: string;
   operation: Readonly<Record<string, unknown>>;
 }
 
-/** What a part says of its routes. */
+/** A part's description of its routes. */
 export interface Described {
   operations: readonly Operation[];
   /** Whether what is described can be used now; left out: always. What cannot be used is not shown. */
   offered?(): boolean;
   /** Routes that no document describes, and why; a path that ends in `*` stands for all that begin so. */
   untold?: readonly { path: string; because: string }[];
-  /** What the tags of its operations hold, in a sentence each. */
+  /** The contents of the tags of its operations, in a sentence each. */
   tags?: Readonly<Record<string, string>>;
   /** Components that the operations refer to, by their kind. */
   schemas?: Readonly<Record<string, object>>;
@@ -24,9 +24,9 @@ export interface Described {
 
 export const CREDITS_TAG = 'Credits';
 export const ABOUT_CREDITS = { [CREDITS_TAG]: 'Credit for keys, bought by card or with USDC.' } as const;
-/** What hosts of models that take few operations get: the rest is bought through it. */
+/** The tag of the operations for hosts of models that take few: the rest is bought through it. */
 export const CORE_TAG = 'Core';
-/** Whoever presents an API key. */
+/** The security of an operation that takes an API key. */
 export const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }] as const;
 
 /** An error of the usual shape whose status says all. */

@@ -58,7 +58,7 @@ export function refuseForeign(
   }
 }
 
-/** Without brackets and port; empty for what is no address, such as the origin `null`. */
+/** The name of a host without brackets and port; empty for what is no address, such as the origin `null`. */
 function hostNameOf(url: string): string {
   return (URL.parse(url)?.hostname ?? '').replace(/^\[|\]$/g, '').toLowerCase();
 }

@@ -4,7 +4,7 @@
  */
 import { wantsType } from './accept.ts';
 
-/** What the "Payment" scheme calls a payment that does not pay. https://paymentauth.org/problems */
+/** The beginning of the types by which the "Payment" scheme names a payment that does not pay. https://paymentauth.org/problems */
 export const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/';
 export const PROBLEM_TYPE = 'application/problem+json';
 const PROBLEM_CONTENT_TYPE = `${PROBLEM_TYPE}; charset=utf-8`;

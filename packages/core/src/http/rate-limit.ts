@@ -5,14 +5,14 @@ import { Problem } from './problem.ts';
 
 const WINDOW_MS = 60_000;
 
-/** What decides how often something may be done. */
+/** A limit on how often something may be done. */
 export interface RateLimit {
   take(name: string): RateVerdict;
 }
 
 /** A limit on what turns out afterwards to have counted, or not. */
 export interface ReturningLimit extends RateLimit {
-  /** What was taken last under this name does not count. */
+  /** Gives back what was taken last under this name. */
   giveBack(name: string): void;
 }
 

@@ -1,4 +1,4 @@
-/** What a server whose money is not real says before anybody pays. */
+/** The notice of a server whose money is not real, said before anybody pays. */
 
 export const SANDBOX_WARNING =
   'This server is a sandbox: its money, its chains and its answers are not real. Never pay here with a wallet or a card that holds real money.';

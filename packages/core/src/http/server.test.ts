@@ -1,4 +1,4 @@
-/** What the edge refuses before any route is asked: in the house's form, in time, and with one time to wait. */
+/** Tests what the edge refuses before any route is asked: in the house's form, in time, and with one time to wait. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';

@@ -33,7 +33,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** How much later at most it is noticed. */
 const LATE_REQUESTS_LOOKED_FOR_MS = 1_000;
 
-/** What a browser on another origin may send and read. */
+/** The headers that a browser on another origin may send and read. */
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
@@ -211,7 +211,7 @@ function refuseWhileClosing(app: FastifyInstance): void {
 
 type FrameworkError = Error & { statusCode?: number; code?: string };
 
-/** What the parser cannot read has no route and no reply: the answer is written on the bare connection. */
+/** Refuses a request that the parser cannot read. It has no route and no reply: the answer is written on the bare connection. */
 function refuseUnreadable(error: FrameworkError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const [status, title, problem] = UNREADABLE[error.code ?? ''] ?? MALFORMED;
@@ -237,7 +237,7 @@ const unreadable = (status: number, title: string, code: string, message: string
   new Problem(status, code, message, { details: { charged: false } }),
 ];
 const MALFORMED = unreadable(400, 'Bad Request', 'INVALID_REQUEST', 'This is not a request of HTTP/1.1.');
-/** By the parser's code. */
+/** The refusals by the parser's code. */
 const UNREADABLE: Readonly<Record<string, Unreadable>> = {
   ERR_HTTP_REQUEST_TIMEOUT: unreadable(
     ...([408, 'Request Timeout', 'REQUEST_TIMEOUT'] as const),
