@@ -10,11 +10,11 @@ export interface Lot {
   id: string;
   /** The card order that it came from, over any number of keys; null: no card paid it. */
   orderId: string | null;
-  /** Until when it lasts, as trial credit; null: it lasts. */
+  /** The time until which it lasts, as trial credit; null: it lasts. */
   trialEndsAt: Date | null;
-  /** What came, less what was taken back of it. */
+  /** The micro-USD that came, less what was taken back. */
   amountMicros: bigint;
-  /** What keys were bought with it, in all and since a time. */
+  /** The micro-USD of keys that were bought with it, in all and below it since a time. */
   soldMicros: bigint;
   soldLatelyMicros: bigint;
   /** When it came. */
@@ -30,7 +30,7 @@ export interface Part {
 }
 
 /**
- * What is left of each lot, in their order.
+ * Works out what is left of each lot, in their order.
  *
  * @param lots in the order in which they are spent
  * @param availableMicros what the account can spend
@@ -47,7 +47,7 @@ export function leftOf(lots: readonly Lot[], availableMicros: bigint): bigint[] 
 }
 
 /**
- * What of the lots pays for a key, once its price is reserved: what was spent last. What a key was bought with before is
+ * Works out which parts of the lots pay for a key, once its price is reserved: what was spent last. What a key was bought with before is
  * not spent again.
  *
  * @param availableMicros what the account can spend beside the price

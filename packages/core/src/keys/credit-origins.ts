@@ -60,7 +60,7 @@ export async function forgetOrigins(transaction: Transaction, callId: string): P
 }
 
 /**
- * What an account still has of the credit that a card order brought it, to be asked while it is held.
+ * Finds what an account still has of the credit that a card order brought it, to be asked while it is held.
  *
  * @returns null when no key was bought with it
  */
@@ -107,7 +107,7 @@ export async function keysToGive(
   return rows.map(({ account_id }) => account_id);
 }
 
-/** What was taken from keys of a card order's credit, in micro-USD. */
+/** Sums the micro-USD of a card order's credit that were taken from keys. */
 export async function takenOf(on: Database | Transaction, orderId: string): Promise<bigint> {
   const [row] = await on<{ micros: bigint }[]>`
     select coalesce(sum(taken_micros), 0)::bigint as micros from credit_origins

@@ -15,7 +15,7 @@ export const CREDIT_TIERS: readonly CreditTier[] = [
 ];
 
 /**
- * What a card's direct charge buys at first: credit that is spent a part a day, until a theft of the card would have been
+ * The cap on what a card's direct charge buys at first: credit that is spent a part a day, until a theft of the card would have been
  * noticed. Told before the charge, wherever it is offered.
  */
 export const NEW_CUSTOMER_CAP = {

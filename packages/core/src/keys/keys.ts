@@ -32,7 +32,7 @@ export interface KeyRecord extends KnownKey {
   expiresAt: Date | null;
   capPerCallMicros: bigint | null;
   capPerDayMicros: bigint | null;
-  /** Until then its owner cannot raise the cap per day. */
+  /** The time until which its owner cannot raise the cap per day. */
   capFixedUntil: Date | null;
 }
 
@@ -42,7 +42,7 @@ export interface Keys extends Freezes, HeldCaps, Rotations, Spending {
     transaction: Transaction,
     key: { accountId: bigint; kind: KeyKind; label: string | null; expiresAtMs: number | null },
   ): Promise<NewApiKey>;
-  /** As `issue`, for a key whose owner can derive it already: only what is stored of it comes here. @returns its id */
+  /** Issues, as `issue` does, a key whose owner can derive it already: only what is stored of it comes here. @returns its id */
   admit(
     transaction: Transaction,
     key: {
@@ -198,7 +198,7 @@ interface StoredKey {
   digest: Buffer;
 }
 
-/** What is stored of a key; null when there is none. */
+/** Reads what is stored of a key; null when there is none. */
 async function storedKey(sql: Database, lookup: bigint): Promise<StoredKey | null> {
   const [row] = await sql<{ id: bigint; account_id: bigint; prefix: string; digest: Buffer }[]>`
     select id, account_id, prefix, digest from api_keys where lookup = ${String(lookup)}`;
@@ -224,7 +224,7 @@ function recordOf(row: KeyRow): KeyRecord {
   };
 }
 
-/** As `Keys.replaceAll`. @param at now, in ISO 8601 */
+/** Replaces all keys of an account, for `Keys.replaceAll`. @param at now, in ISO 8601 */
 async function replaceAll(
   transaction: Transaction,
   accountId: bigint,

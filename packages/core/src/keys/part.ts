@@ -12,7 +12,7 @@ import { CLAIMS_PER_MINUTE, trialRoutes } from './trial-routes.ts';
 export { KEYS };
 
 const TRIALS_CLOSED_AT_ONCE = 500;
-/** For as long a 402 may promise a trial that another process has given out. */
+/** The time for which a 402 may promise a trial that another process has given out. */
 const TRIALS_LOOKED_AT_EVERY_MS = 5_000;
 const CAPS_RELEASED_AT_ONCE = 500;
 

@@ -5,7 +5,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Database, Transaction } from '../db/connection.ts';
 
-/** By whom an account's bounds are counted. */
+/** The buyer by whom an account's bounds are counted. */
 export interface RootBuyer {
   /** `account:1015`, or `wallet:0x…`. Two accounts of the same name share their bounds. */
   name: string;

@@ -1,4 +1,4 @@
-/** What an account's keys have spent, by day and service. */
+/** Reads what an account's keys have spent, by day and service. */
 import type { Database } from '../db/connection.ts';
 
 export interface KeySpending {

@@ -1,5 +1,5 @@
 /**
- * What a day (UTC) may give in trials, over all replicas: the rows of `trial_days`. An eighth of it is there in the
+ * The budget of a day (UTC) for trials, over all replicas: the rows of `trial_days`. An eighth of it is there in the
  * morning, and the rest comes evenly until 21:00, so that somebody with many addresses cannot end the trials of a day in seconds.
  */
 import type { Database, Transaction } from '../db/connection.ts';
@@ -15,7 +15,7 @@ export class TrialBudget {
   readonly #trialMicros: bigint;
   readonly #microsPerDay: bigint | null;
   readonly #nowMs: () => number;
-  /** As it was seen last. */
+  /** The next free moment, as it was seen last. */
   #nextAtMs: number | null = null;
 
   /** @param parts.microsPerDay the most that a day may grant; null: no bound */
@@ -72,7 +72,7 @@ export class TrialBudget {
     throw new NotGiven({ status: 'spent', untilMs });
   }
 
-  /** What may have been given by now: what the morning has and what came since, and one trial at least. */
+  /** The micro-USD that may have been given by now: what the morning has and what came since, and one trial at least. */
   #freeMicros(nowMs: number, perDayMicros: bigint): bigint {
     const cameMicros =
       (perDayMicros * (DAY + MORNING_IS_ONE_OF * BigInt(nowMs - dayStart(nowMs)))) /

@@ -1,5 +1,5 @@
 /**
- * Who has claimed a trial: the rows of `trial_claims`. An address is personal data, so only its HMAC is stored, which cannot
+ * The claims of trials: the rows of `trial_claims`. An address is personal data, so only its HMAC is stored, which cannot
  * be reversed without the server's secret.
  */
 import { createHmac } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * What trials gave, account by account, and how it ends. It hangs on no key: whichever keys an account has had, by
+ * The credit that trials gave, account by account, and its end. It hangs on no key: whichever keys an account has had, by
  * rotation or as a second demo key, there is one row for its trial.
  *
  * Trial credit is spent before any other, so what is left of it is what the balance holds beyond all that was bought. The
@@ -18,7 +18,7 @@ interface DueRow {
   pending: bigint;
   balance: bigint;
   bought: bigint | null;
-  /** As `bought`, without what the account was opened with. */
+  /** The same as `bought`, without what the account was opened with. */
   bought_since: bigint | null;
 }
 
@@ -123,7 +123,7 @@ export async function expireTrialCredit(
   }
 }
 
-/** What the end of a trial is reckoned from; left out when nothing is due. @param now in ISO 8601 */
+/** Reads what the end of a trial is reckoned from; left out when nothing is due. @param now in ISO 8601 */
 async function dueRow(transaction: Transaction, accountId: bigint, now: string): Promise<DueRow | undefined> {
   // Everything that is neither a trial's nor a call's is bought money, coming or going.
   const [row] = await transaction<DueRow[]>`
