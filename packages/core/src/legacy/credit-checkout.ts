@@ -3,7 +3,7 @@ import type { Checkout } from '../cards/ways/checkout.ts';
 import type { CreditPackage } from './credits.ts';
 
 /**
- * What the legacy family needs from whoever sells credit by card: the hosted checkout of `/api/m2m/credits/checkout`,
+ * The checkout that the legacy family needs from whoever sells credit by card: the hosted checkout of `/api/m2m/credits/checkout`,
  * with one order, one fulfilment and one delivery of the key, whichever address asks.
  */
 export interface CreditCheckout {
@@ -14,7 +14,7 @@ export interface CreditCheckout {
    */
   open(order: {
     package: CreditPackage;
-    /** For the receipt; null: no receipt is sent. */
+    /** The address for the receipt; null: no receipt is sent. */
     email: string | null;
     /** The caller's address, for limits. */
     address: string;
@@ -32,7 +32,7 @@ export interface CreditCheckout {
 
 export type CheckoutStatus =
   | { status: 'unknown' }
-  /** Nobody has paid yet. */
+  /** The checkout is not paid yet. */
   | { status: 'unpaid'; checkoutUrl: string; expiresAtMs: number }
   /** The key, which is delivered once. */
   | { status: 'ready'; apiKey: string; keyPrefix: string; creditMicros: bigint }

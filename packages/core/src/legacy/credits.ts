@@ -14,9 +14,9 @@ export function creditsOf(priceMicros: bigint): number {
 export interface CreditPackage {
   id: 'starter' | 'pro' | 'enterprise';
   name: string;
-  /** What the card is charged. */
+  /** The price that the card is charged. */
   priceMicros: bigint;
-  /** What the key gets: more than the price, except in the smallest package. */
+  /** The credit that the key gets: more than the price, except in the smallest package. */
   creditMicros: bigint;
 }
 

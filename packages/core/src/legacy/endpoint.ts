@@ -10,9 +10,9 @@ import { type Answer, answer } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { creditsOf } from './credits.ts';
 
-/** What an endpoint builds its answer from. */
+/** The things that an endpoint builds its answer from. */
 export interface Asked<Fields> {
-  /** What the service answers. */
+  /** The service's answer. */
   answered: Promise<Fields>;
   /** The service's input, as it was read from the request. */
   input: Readonly<Record<string, unknown>>;
@@ -35,7 +35,7 @@ interface EndpointDefinition<Reads extends z.ZodObject> {
   service: string;
   /** The interface's price of a call; null: free. It applies even if the service itself has another price. */
   priceUsd: string | null;
-  /** What a missing parameter means in the legacy family, under the service's names. */
+  /** The meaning of a missing parameter in the legacy family, under the service's names. */
   defaults?: Record<string, unknown>;
   /** Other names of parameters: `{ alias: 'field of the service' }`. */
   aliases?: Record<string, string>;
@@ -142,7 +142,7 @@ async function runDeclared(
   return { ...made, fields: service.output.parse(made.fields) };
 }
 
-/** What an example is built from: the service's own example, without a second service. */
+/** The things that an example is built from: the service's own example, without a second service. */
 function exampleAsked<Fields>(service: Service, fields: Fields): Asked<Fields> {
   return {
     answered: Promise.resolve(fields),

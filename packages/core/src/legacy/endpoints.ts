@@ -297,7 +297,7 @@ function sentiment(path: string, aliases: Record<string, string>): LegacyEndpoin
   });
 }
 
-/** As the interface lists them. */
+/** The endpoints as the interface lists them. */
 const LEGACY_ENDPOINTS: readonly LegacyEndpoint[] = [
   gasPrices,
   tokenInfo,

@@ -28,7 +28,7 @@ export interface FreeCallReport {
   status: number;
   durationMs: number;
   requestId: string;
-  /** What went wrong inside, for the log; never shown to the caller. */
+  /** The fault inside, for the log; never shown to the caller. */
   error?: unknown;
 }
 

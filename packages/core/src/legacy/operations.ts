@@ -7,7 +7,7 @@ import type { OpenEndpoint } from './endpoints.ts';
 export type Operation = Readonly<Record<string, unknown>>;
 
 const TAG = 'Legacy';
-/** What all operations of the family share. */
+/** The parts that all operations of the family share. */
 export const LEGACY_DESCRIBED = {
   tags: { [TAG]: 'Services under the names of the older family, for keys alone.' },
   responses: {
