@@ -6,7 +6,7 @@ const MAX_NOTE_CHARACTERS = 4_000;
 export interface Source {
   /** The upstream's name, such as `defillama`. */
   name: string;
-  /** What was asked, at the source's public address and without any secret; `urn:source:<name>` where it has none. */
+  /** The question, at the source's public address and without any secret; `urn:source:<name>` where it has none. */
   url: string;
   /** The time the value is true for, by the source's own word (ISO 8601); null where the source does not say. */
   asOf: string | null;
@@ -26,11 +26,11 @@ export interface Provenance {
   /** How the answer was made from the sources, with parameters and, where there is one, the published method. */
   method: string;
   sources: Source[];
-  /** What the caller should know: gaps, fallbacks taken, why a field is null. */
+  /** Notes that the caller should know: gaps, fallbacks taken, why a field is null. */
   notes: string[];
 }
 
-/** What a service's `run` returns: the fields of its output schema, and how they came about. */
+/** The result of a service's `run`: the fields of its output schema, and how they came about. */
 export interface Answer<Fields> {
   fields: Fields;
   /** The answer itself, where the service answers no JSON: a text, which is sent in UTF-8, or bytes. */

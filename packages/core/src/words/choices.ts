@@ -1,4 +1,4 @@
-/** What a caller may send in place of what was missing or wrong, so that it need not give up at an error. */
+/** Choices that a caller may send in place of what was missing or wrong, so that it need not give up at an error. */
 import { cleanDeep, cleanLine } from './outsider-text.ts';
 
 export interface Choice {
@@ -6,7 +6,7 @@ export interface Choice {
   field: string;
   /** A value that the field takes. */
   value: unknown;
-  /** What it stands for, in a few words. */
+  /** The meaning of the value, in a few words. */
   about: string;
 }
 
@@ -15,7 +15,7 @@ export const MAX_CHOICES = 20;
 const MAX_CHARACTERS = 200;
 
 /**
- * What may be chosen, as a field of an error's body. Nothing that belongs to somebody other than the caller may be listed, unless
+ * The choices as a field of an error's body. Nothing that belongs to somebody other than the caller may be listed, unless
  * it is sold to everybody. Outsiders may have written both the value and what is said of it.
  */
 export function choicesIn(choices: readonly Choice[]): { choices: readonly Choice[] } {

@@ -1,6 +1,6 @@
-/** By which errors the driver, the system and PostgreSQL say that a database cannot be asked now. */
+/** The errors by which the driver, the system and PostgreSQL say that a database cannot be asked now. */
 
-/** Nobody was found or answered, or the connection broke (CONNECT…, E…, class 08); who answered is going, starting (57P) or full (53). */
+/** Codes of a database that was not found, did not answer or broke the connection (CONNECT…, E…, class 08); one that answered is going, starting (57P) or full (53). */
 const LOST = /^(CONNECT|ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|57P0|08|53)/;
 /** It answered: the statement took too long, a lock was held, or the transaction was idle for too long. */
 const BUSY = /^(57014|55P03|25P03)$/;

@@ -14,7 +14,7 @@ const UNSEEN_IN_LINE = new RegExp(UNSEEN, 'gu');
 /** The same, apart from the ends of lines and tabs. */
 const UNSEEN_IN_LINES = new RegExp(`(?![\\n\\t])${UNSEEN}`, 'gu');
 const JOINERS = new RegExp(`(?:${JOINER})+`, 'gu');
-/** What of several joiners one sign can need. */
+/** The joiners, of several in a row, that one sign can need. */
 const NEEDED = /^(?:[\ufe00-\ufe0f])?(?:\u200c|\u200d)?/u;
 /** More marks above and below one letter than any script has, which would run over what stands around it. */
 const PILED_UP = /(\p{M}{8})\p{M}+/gu;
@@ -39,7 +39,7 @@ export function cleanLines(text: string, maxCharacters: number): string {
   return cut(withoutExcess(text.toWellFormed().replace(UNSEEN_IN_LINES, ''), true), maxCharacters);
 }
 
-/** Without joiners that are of no sign beyond ASCII, and without more of them and of marks than one sign can need. */
+/** Takes out joiners that are of no sign beyond ASCII, and those joiners and marks that no sign can need. */
 function withoutExcess(text: string, mayGoOn: boolean): string {
   const ofASign = (at: number) => (at === 0 ? mayGoOn : text.charCodeAt(at - 1) > 0x7f);
   return text

@@ -1,2 +1,2 @@
-/** What the ways to pay are called, in calls, in the books and in documents. */
+/** The names of the ways to pay, in calls, in the books and in documents. */
 export type RailName = 'credits' | 'x402' | 'mpp';
