@@ -23,7 +23,7 @@ export interface Drawn {
 }
 
 type Color = readonly [red: number, green: number, blue: number];
-/** What stands for nothing: maps are transparent where they have no value. */
+/** The color that stands for nothing: maps are transparent where they have no value. */
 const PAPER: Color = [232, 232, 228];
 const INK: Color = [20, 20, 24];
 const RED: Color = [220, 20, 40];

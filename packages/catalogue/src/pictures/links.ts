@@ -15,7 +15,7 @@ const SIGNED = ['layer', 'time', 'bbox', 'size', 'marker', 'expires', 'version']
 const ALL = [...SIGNED, 'signature'] as const;
 const MAX_PART_CHARACTERS = 200;
 const NO_MARKER = 'none';
-/** Of a side. */
+/** The longest side. */
 const MAX_PX = 1_024;
 
 type Parts = Readonly<Record<(typeof ALL)[number], string>>;
@@ -24,7 +24,7 @@ export interface PictureLinks {
   /** Signed with the current version of the secret. */
   linkTo(picture: MapPicture): { url: string; expiresAtMs: number };
   /**
-   * What an address shows.
+   * Reads what an address shows.
    *
    * @param query as it came
    * @throws Problem 403 for what was not signed here, 410 for what was and has ended

@@ -3,7 +3,7 @@ import { Counter, Registry } from 'prom-client';
 /** `kept`: out of memory; `drawn`: fetched for this look; `failed`: its source or its thread did not give it. */
 export type PictureOutcome = 'kept' | 'drawn' | 'failed';
 
-/** What an operator can draw of pictures that are looked at. */
+/** The metrics of pictures that are looked at. */
 export function createPictureMetrics() {
   const registry = new Registry();
   const looks = new Counter({

@@ -23,7 +23,7 @@ const MOST_FAILURES = 1_000;
 
 export interface FinishedPicture {
   png: Buffer;
-  /** Of its bytes. */
+  /** The digest of its bytes. */
   etag: string;
   blank: boolean;
 }
@@ -41,7 +41,7 @@ interface Kept {
   madeAtMs: number;
 }
 
-/** What a picture is made with. */
+/** The makers of pictures. */
 interface Makers {
   gibs: Pick<Upstreams['gibs'], 'isPublished' | 'drawn'>;
   drawing: Pick<Thread<Drawing, Drawn>, 'run'>;
@@ -49,7 +49,7 @@ interface Makers {
 
 interface Settings {
   cacheBytes: number;
-  /** What free looks may ask of the source, all together: paid calls ask it too, and need their share. */
+  /** The requests that all free looks together may make of the source: paid calls ask it too, and need their share. */
   requestsPerMinute: number;
   nowMs(): number;
   report(outcome: PictureOutcome): void;
@@ -187,7 +187,7 @@ interface Piece {
   widthPx: number;
 }
 
-/** What is asked for: one box, or two where the picture crosses the antimeridian, which no request may. */
+/** The pieces to ask for: one box, or two where the picture crosses the antimeridian, which no request may. */
 export function piecesOf({ box, widthPx }: Pick<MapPicture, 'box' | 'widthPx'>): Piece[] {
   const { west, south, east, north } = box;
   if (west < east) return [{ box: [west, south, east, north], widthPx }];
@@ -219,7 +219,7 @@ async function withinDeadline<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** What whoever looks is told. The answer that the picture belongs to stays as it is. */
+/** The error that is told to whoever looks. The answer that the picture belongs to stays as it is. */
 function problemOf(error: unknown): unknown {
   if (error instanceof TookTooLong) return silent(error);
   if (error instanceof ThreadError) {

@@ -4,7 +4,7 @@ import { PICTURE_PATH, type PictureLinks } from './links.ts';
 import type { Pictures } from './pictures.ts';
 
 export const LOOKS_PER_ADDRESS_PER_MINUTE = 240;
-/** For how long a browser need not ask again. */
+/** The time for which a browser need not ask again. */
 const MAX_AGE_SECONDS = 3_600;
 
 export function pictureRoutes(
