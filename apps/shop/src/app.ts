@@ -42,7 +42,7 @@ const PAYMENT = [KEYS, PAID_CALL, X402, MPP, CARDS, SOLD_KEYS, TOPUP, MCP, A2A] 
 const OFFERS = [CUSTODY, IDENTITY, DEVICES, PICTURES] as const;
 const YIELD = [FREE_READS, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD] as const;
 
-/** What is known of the parts before they are opened, such as what they are configured by. */
+/** The parts' declarations, known before they are opened, such as what they are configured by. */
 export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS, ...YIELD] as const;
 
 export type App = ReturnType<typeof createApp>;

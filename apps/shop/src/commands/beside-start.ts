@@ -1,4 +1,4 @@
-/** What `npm start` has done in the server's process, whose code is loaded there, before the server runs and beside it. */
+/** Does what `npm start` has to do in the server's process, whose code is loaded there, before the server runs and beside it. */
 
 import { databaseOf, readConfig } from '@farebox/core/config';
 import { connectDatabase, connectPools, databaseMs, endPools } from '@farebox/core/db/connection';
@@ -65,7 +65,7 @@ export async function makeKeys(environment: Environment, grants: readonly GrantA
   }
 }
 
-/** Of the database alone: the addresses of the world's parts may not be known yet. */
+/** Reads the configuration of the database alone: the addresses of the world's parts may not be known yet. */
 function configured(environment: Environment) {
   return databaseOf(readConfig(environment, [DATABASE], { all: false }));
 }

@@ -17,7 +17,7 @@ import { runCommand } from '@farebox/process/run-command';
 import { StartError } from '@farebox/process/start-error';
 import { DECLARED } from '../app.ts';
 
-/** For how long the proof of somebody else is waited for. */
+/** The longest wait for the proof of somebody else. */
 const PATIENCE_MS = 15 * 60_000;
 const LOOK_AGAIN_MS = 500;
 

@@ -11,7 +11,7 @@ import { runCommand } from '@farebox/process/run-command';
 import { probeNode } from '@farebox/yield/solana/probe';
 import { DECLARED } from '../app.ts';
 
-/** What asks for an eye stands out. */
+/** The words for each verdict; those that ask for an eye stand out. */
 const SHOWN: Readonly<Record<ProbedSource['verdict'], string>> = {
   fits: 'fits    ',
   skipped: '',
