@@ -28,7 +28,7 @@ const CALLERS_OWN_HEADERS = new Set([
   ...['referer', 'user-agent', 'x-api-key', 'x-payment', 'payment-signature', 'idempotency-key'],
 ]);
 
-/** Of the process itself, whichever parts it has. */
+/** The variables of the process itself, whichever parts it has. */
 const HOUSE = declare({
   name: 'house',
   variables: {
@@ -172,17 +172,17 @@ const HOUSE = declare({
   },
 });
 
-/** Of the process, with what follows from it. */
+/** The settings of the process, with what follows from them. */
 export type HouseSettings = Configured<typeof HOUSE.variables>['settings'] & {
   production: boolean;
   /** Whether the money is that of a sandbox: published before anybody pays, and asked for nothing else. */
   sandbox: boolean;
-  /** Whom to believe about who is calling. */
+  /** The proxies to believe about who is calling. */
   proxyTrust: ProxyTrust;
   shop: Shop;
 };
 
-/** What any part declares, whatever it is configured by. */
+/** A part's declaration, whatever it is configured by. */
 export type AnyDeclared = Omit<Declared, 'problems' | 'money'> & {
   // A function that takes its own part's values is no function of any part's.
   problems?(values: never, about: Surroundings): string[];
@@ -307,7 +307,7 @@ function apart(variables: Variables, values: Readonly<Record<string, unknown>>):
   return { settings, secrets: new Sealed(secrets) };
 }
 
-/** What of the configured money is of another world than the rest: asked only once nothing is wrong in itself. */
+/** Finds the configured money that is of another world than the rest: asked only once nothing is wrong in itself. */
 function mixturesIn(
   read: readonly { declared: AnyDeclared; values: object }[],
   about: Surroundings,

@@ -1,5 +1,5 @@
 /**
- * What is known of a part before it is opened. What it is configured by it says beside itself; `config.ts` joins that,
+ * A part's declaration, known before it is opened. It says what the part is configured by; `config.ts` joins that,
  * checks it at the start and hands each part its own: settings, and apart from them its secrets, which no log shows.
  */
 import { inspect } from 'node:util';
@@ -15,7 +15,7 @@ export interface Variable<Output = unknown> {
   shape: z.ZodType<Output, string>;
   /** The default, as it would be written in the environment; null: none. */
   fallback: string | null;
-  /** Without a value nothing starts. */
+  /** Set when nothing starts without a value. */
   required?: true;
   secret?: true;
 }
@@ -59,7 +59,7 @@ export interface Declared<V extends Variables = Variables> {
 
 export interface Surroundings {
   production: boolean;
-  /** What another part's variable is, by its name in the environment; undefined: wrong, or there is none. */
+  /** The value of another part's variable, by its name in the environment; undefined: wrong, or there is none. */
   other(name: string): unknown;
 }
 

@@ -20,23 +20,23 @@ const RESUMED_EVERY_MS = 3_000;
 /** How often this process notes which database functions it calls, so that they are not dropped as unused. */
 const SQL_TEXTS_EVERY_MS = 86_400_000;
 
-/** What the house is configured by. */
+/** The settings of the house. */
 interface HouseSettings {
   sandbox: boolean;
   shop: Shop;
-  /** Whom to believe about who is calling. */
+  /** The proxies to believe about who is calling. */
   proxyTrust: ProxyTrust;
   /** Requests a minute from one address. */
   rateLimitPerAddress: number;
 }
 
-/** What the process gives to the house. */
+/** The things that the process gives to the house. */
 export interface HouseNeeds {
   pools: Pools;
   /** The public address, without a trailing slash. */
   baseUrl: string;
   version: string;
-  /** What is sold, in catalog order. */
+  /** The services that are sold, in catalog order. */
   services: readonly Service[];
   /** Their categories, in the order of the catalog, and what each holds. */
   tags: Readonly<Record<string, string>>;
@@ -83,14 +83,14 @@ export interface Server {
   http: FastifyInstance;
   /** In the order of the list. */
   parts: readonly Part[];
-  /** As they are registered. */
+  /** The routes, as they are registered. */
   routes: readonly Route[];
   jobs: readonly Job[];
   /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
   prepare(patience: StartPatience): Promise<void>;
   /** From here on `/health/ready` says no, so that no new calls are sent here. */
   drain(): void;
-  /** What is open when the process is ended by force, for the log. */
+  /** Tells the log what is open when the process is ended by force. */
   leftOpen(): Readonly<Record<string, unknown>>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * What the server is put together from. `House` is what every part gets: small, made once, and without the ledger and
+ * The parts that the server is put together from. `House` is what every part gets: small, made once, and without the ledger and
  * the keys, which are handed only to parts that move money. A part is what a folder's `part.ts` opens; `app.ts` lists
  * them, and what is not listed is off.
  */
@@ -29,7 +29,7 @@ export interface House {
   leftOut: readonly string[];
   logger: FastifyBaseLogger;
   addresses: AddressReader;
-  /** Whose request it is. */
+  /** The address that a request counts for. */
   addressOf(request: FastifyRequest): string;
   /** A new bound on something by any name; in this process. */
   limit(perMinute: number): ReturningLimit;
@@ -60,11 +60,11 @@ export interface Part {
   capability?: PartCapability;
   /** Whether somebody new would get a trial now, as far as is known; a part that gives none does not say. */
   trialsOpen?(): boolean;
-  /** What the names of the services begin with whose price becomes credit: such a sale earns nothing until it is spent. */
+  /** The beginnings of the names of services whose price becomes credit: such a sale earns nothing until it is spent. */
   creditServices?: readonly string[];
   /** Its metrics, served at `/metrics`. */
   metrics?: Registry;
-  /** What the operator has to send to somebody, a page of it, what matters most first; and how much there is. */
+  /** Lists a page of the money that the operator has to send to somebody, what matters most first; and how much there is. */
   owes?(page: { skip: number; most: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The chains that it takes payments on, and whether it can now. */
   railStandings?(): readonly RailStanding[];
@@ -72,7 +72,7 @@ export interface Part {
   notReady?(): Promise<string | null>;
   /** No new calls come from here on. */
   drain?(): void;
-  /** What is open when the process is ended by force, for the log: nobody else may know of it. */
+  /** Tells the log what is open when the process is ended by force: nobody else may know of it. */
   leftOpen?(): Readonly<Record<string, unknown>>;
   /** Lets go of what it holds, after the last request: the first of the list before the others. */
   close?(): Promise<unknown>;
@@ -84,16 +84,16 @@ export interface RailStanding {
   network: string;
   /** Whether somebody could pay there when it was looked at last. */
   offered: boolean;
-  /** What is wrong, and since when; null: nothing. */
+  /** The fault, and since when; null: nothing. */
   reason: string | null;
   sinceMs: number | null;
 }
 
 /** Something that the operator has to send by hand, since no key of the server's can. */
 export interface Owed {
-  /** What it is, in a few words. */
+  /** A description of it in a few words. */
   what: string;
-  /** Whose it is: an address. */
+  /** The address that it is for. */
   to: string;
   /** With its currency, such as `5.000000 USDC`. */
   amount: string;
@@ -105,20 +105,20 @@ export interface Owed {
   how: string;
 }
 
-/** What the house can do for whoever pays. */
+/** An ability of the house, for whoever pays. */
 export interface PartCapability {
-  /** As services require it. */
+  /** The name by which services require it. */
   name: string;
   /** Whether services that require it are sold. */
   configured: boolean;
-  /** What an operator sets to have it. */
+  /** The variables that an operator sets to have it. */
   setBy: string;
   /** Why they are not sold now although it is configured; null: they are. */
   unable?(): string | null;
   /** Absent while it is not configured. */
   forPayer?(proof: PayerProof): object;
   /**
-   * What a captured call of a service that requires it still has to do before its answer may leave. Asked before every
+   * Does what a captured call of a service that requires it still has to do before its answer may leave. Asked before every
    * answer, so doing it again must change nothing.
    */
   beforeAnswer?(callId: string): Promise<void>;

@@ -31,7 +31,7 @@ const LOOK_FOR_SILENCE_MS = 250;
 
 /** A shop: what it is configured by, what it sells, and how its list of parts becomes a server. */
 export interface ShopProcess<Parts extends WithDatabase> {
-  /** What the parts declare; the database's declaration is among them. */
+  /** The declarations of the parts; the database's declaration is among them. */
   declared: Parts;
   createApp(needs: HouseNeeds & { config: ConfigOf<Parts> }): Server;
   /** Everything there is to sell, in catalog order; `SERVICES` chooses from it. Called once. */
@@ -151,7 +151,7 @@ function leaveWhenSilent(silence: Silence, end: () => void): NodeJS.Timeout {
   }, LOOK_FOR_SILENCE_MS);
 }
 
-/** What the operator sells, of what there is. @throws ConfigError when an entry of `SERVICES` fits nothing */
+/** Chooses the services that the operator sells. @throws ConfigError when an entry of `SERVICES` fits nothing */
 function choose(services: readonly Service[], entries: readonly string[]) {
   const { sold, leftOut, problems } = chooseServices(services, entries);
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `SERVICES: ${problem}`));

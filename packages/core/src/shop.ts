@@ -1,9 +1,9 @@
-/** Whose shop it is: what the operator calls it, and the picture that stands for it. */
+/** The identity of the shop: what the operator calls it, and the picture that stands for it. */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { isNameable, NOT_NAMEABLE } from './words/name.ts';
 
-/** What stands where no operator has given a name. */
+/** The name where no operator has given one. */
 export const OWN_NAME = 'Farebox';
 const MOST_NAME_CHARACTERS = 60;
 const MOST_LOGO_BYTES = 200_000;
@@ -71,7 +71,7 @@ function logoIn(path: string): Logo | string {
     : { kind: 'file', contentType, bytes };
 }
 
-/** By its first bytes, whatever the file is called; null: none of ours. */
+/** Tells a picture's type by its first bytes, whatever the file is called; null: none of ours. */
 function pictureTypeOf(bytes: Buffer): string | null {
   if (bytes.subarray(0, 8).equals(Buffer.from('89504e470d0a1a0a', 'hex'))) return 'image/png';
   if (bytes.subarray(0, 3).equals(Buffer.from('ffd8ff', 'hex'))) return 'image/jpeg';

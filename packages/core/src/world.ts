@@ -1,5 +1,5 @@
 /**
- * Of which world the server's money is: the real one, or the sandbox that `npm start` made. It is a fact of the
+ * Tells which world the server's money is of: the real one, or the sandbox that `npm start` made. It is a fact of the
  * configuration. It is published wherever somebody is about to pay, and a mixture of both worlds is refused at the start;
  * nothing else asks for it.
  */
@@ -8,7 +8,7 @@ import { readSolanaKey } from './rails/x402/solana-key.ts';
 
 type Hex = `0x${string}`;
 
-/** What `npm start` says that it made. Both are empty in the real world. */
+/** The things that `npm start` says that it made. Both are empty in the real world. */
 export interface SandboxMade {
   /** Addresses of the parts that it started. */
   urls: readonly string[];
@@ -19,7 +19,7 @@ export interface SandboxMade {
 /** Everything in the configuration that money comes from, goes to or is moved by, under its variable's name. */
 export interface MoneyParts {
   urls: readonly { variable: string; url: string }[];
-  /** Whom payments are made out to. */
+  /** The recipients that payments are made out to. */
   recipients: readonly { variable: string; wallet: string | null }[];
   evmKeys: readonly { variable: string; keys: readonly Hex[] }[];
   solanaKeys: readonly { variable: string; key: string | null }[];
@@ -44,7 +44,7 @@ const EVERYBODYS_WALLETS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What of the money is of another world than the rest, a line for each variable to change; none when all is of one.
+ * Finds the money that is of another world than the rest, a line for each variable to change; none when all is of one.
  *
  * @param made null: no part of the sandbox runs, and the money is real
  */

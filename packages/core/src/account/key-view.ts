@@ -12,7 +12,7 @@ export interface KeyViewParts {
   ledger: Ledger;
   /** Null: there is no card provider. */
   autoRecharges: Pick<AutoRecharges, 'describe' | 'change'> | null;
-  /** What stands between an account and its credit. */
+  /** Tells what stands between an account and its credit. */
   standing(accountId: bigint): Promise<Standing>;
   nowMs(): number;
 }

@@ -15,7 +15,7 @@ const KEY_EXAMPLE = {
 const usd = { type: 'string' };
 const cap = { type: ['string', 'null'], pattern: '^\\d+(\\.\\d{1,6})?$' };
 
-/** What a key’s owner sees and changes. */
+/** The operations by which a key’s owner sees and changes its account. */
 export const ACCOUNT_OPERATIONS = {
   operations: [
     {

@@ -6,7 +6,7 @@ import type { House, Part } from '../part.ts';
 import { ACCOUNT_OPERATIONS } from './operations.ts';
 import { accountRoutes } from './routes.ts';
 
-/** What a key's owner sees and changes. */
+/** Opens what a key's owner sees and changes. */
 export function openAccount(
   { baseUrl, firstCall, addressOf, limitByAddress, nowMs }: House,
   needs: { keys: Keys; ledger: Ledger; debts: Debts; autoRecharges: AutoRecharges | null },

@@ -43,7 +43,7 @@ const keyChange = z.strictObject({
   autoRecharge: z.unknown().optional(),
 });
 
-/** What a key's owner sees of it and of its account, and may change. */
+/** Routes by which a key's owner sees it and its account, and changes them. */
 export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): void {
   const { keys, ledger } = parts;
 

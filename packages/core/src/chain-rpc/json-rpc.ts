@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 /** The node answered, and said no. Its words never reach a caller of ours. */
 export class RpcRefusal extends Error {
   readonly code: number;
-  /** What the node attached, such as a revert's data. */
+  /** The data that the node attached, such as a revert's data. */
   readonly data: unknown;
 
   constructor(method: string, code: number, message: string, data: unknown) {
@@ -55,7 +55,7 @@ export interface NodeRpc extends BatchingRpc {
 }
 
 const MAX_REPLY_BYTES = 5_000_000;
-/** What every provider of nodes takes. */
+/** The calls that every provider of nodes takes in one batch. */
 export const MAX_BATCH = 25;
 
 /** A JSON-RPC 2.0 client for one node. */

@@ -1,4 +1,4 @@
-/** What may stand in a mail, whoever's words it repeats: nothing that breaks out of its line, and no secret. */
+/** Bounds what may stand in a mail, whoever's words it repeats: nothing that breaks out of its line, and no secret. */
 import { z } from 'zod';
 
 /** RFC 5321 (4.5.3.1.3) leaves 254 characters for an address between its brackets. */

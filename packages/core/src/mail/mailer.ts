@@ -7,7 +7,7 @@ import { bodyText, isMailAddress, subjectLine } from './mail-text.ts';
 import { connectSmtp, type Delivery, type Letter, type SmtpSettings } from './smtp.ts';
 
 export interface Mail {
-  /** What `transferIdFor` makes of the cause: the same cause is one mail, for as long as it is remembered. */
+  /** The id that `transferIdFor` makes of the cause: the same cause is one mail, for as long as it is remembered. */
   id: string;
   to: string;
   subject: string;
@@ -51,7 +51,7 @@ const KEPT_MS = 30 * 24 * 60 * MINUTE_MS;
 /** In one call of `forget`. */
 export const MAILS_FORGOTTEN_AT_ONCE = 5_000;
 const AT_ONCE = 4;
-/** Of each of those that send at once, in one run. */
+/** The mails that each of those that send at once sends in one run. */
 const MAILS_A_RUN = 25;
 /** In one call of `send`, at most. */
 export const MAILS_AT_ONCE = AT_ONCE * MAILS_A_RUN;

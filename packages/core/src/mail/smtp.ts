@@ -6,7 +6,7 @@ import { createTransport } from 'nodemailer';
 export interface SmtpSettings {
   /** `smtp://[user:password@]host[:port]`, or `smtps://` for TLS from the start. */
   smtpUrl: string;
-  /** Whom the mails come from. */
+  /** The sender of the mails. */
   from: { name: string; address: string };
   /** How long one mail may take, from the connection to the last answer. */
   timeoutMs: number;
@@ -22,7 +22,7 @@ export interface Letter {
 }
 
 /**
- * What became of it. `reason` is of our own words and the server's codes: what servers say repeats addresses.
+ * The outcome of a mail. `reason` is of our own words and the server's codes: what servers say repeats addresses.
  * - accepted: the mail server has it.
  * - refused: the mail server will not have this mail, however often it is asked.
  * - failed: not sent now, or the outcome is unknown.

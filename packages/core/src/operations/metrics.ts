@@ -7,7 +7,7 @@ export interface Metrics {
 }
 
 /**
- * What the process and the parts show, as one.
+ * Joins the metrics of the process and of the parts.
  *
  * @param ofParts the registry of each part that has any
  */

@@ -1,6 +1,6 @@
 import { answered, type Described } from '../http/operation.ts';
 
-/** What a load balancer asks. */
+/** The operations that a load balancer asks. */
 export const HEALTH_OPERATIONS = {
   operations: [
     {

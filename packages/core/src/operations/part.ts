@@ -13,7 +13,7 @@ export { OPERATIONS };
 /** Within a second, with what the answer itself takes. */
 const READY_WITHIN_MS = 800;
 
-/** What a load balancer and a Prometheus ask. @param parts all of them: each may say that it is not ready */
+/** Opens the addresses that a load balancer and a Prometheus ask. @param parts all of them: each may say that it is not ready */
 export function openOperations(
   house: House,
   { secrets }: Configured<typeof OPERATIONS.variables>,

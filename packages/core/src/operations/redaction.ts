@@ -3,7 +3,7 @@ import type { LoggerOptions } from 'pino';
 const CENSORED = '[redacted]';
 
 /**
- * What never reaches a log line, wherever it stands: keys, credentials, tokens. Our own lines do not carry such things
+ * The fields that never reach a log line, wherever it stands: keys, credentials, tokens. Our own lines do not carry such things
  * in the first place; this is for what a library or an error brings along.
  */
 export const redaction: Pick<LoggerOptions, 'redact' | 'serializers'> = {

@@ -4,7 +4,7 @@ import { type Derivation, isInternal } from '../http/caller-address.ts';
 import { Problem } from '../http/problem.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What a load balancer and a Prometheus ask. */
+/** Routes that a load balancer and a Prometheus ask. */
 export function operationsRoutes(
   app: FastifyInstance,
   parts: {
@@ -47,7 +47,7 @@ export function operationsRoutes(
     return timingSafeEqual(digest(presented), digest(parts.metricsToken));
   }
 
-  /** Without a token: a caller on an internal address who came over no proxy, as far as can be told. */
+  /** Tells whether a caller may ask without a token: one on an internal address who came over no proxy, as far as can be told. */
   function isFromWithin(request: FastifyRequest): boolean {
     const { by, peer, ignored } = parts.explainAddress(request);
     const cameByProxy = by !== 'socket' || ignored.length > 0 || request.headers.via !== undefined;

@@ -1,6 +1,6 @@
 import type { Audited } from '../ledger/rule.ts';
 
-/** What must hold of keys that were sold. Each query finds what breaks it. */
+/** Rules of the books for keys that were sold. Each query finds what breaks it. */
 export const SOLD_KEY_BOOKS: Audited = {
   rules: [
     {

@@ -1,6 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 
-/** What an operator can draw of keys that are sold. */
+/** The metrics of keys that are sold. */
 export function createSoldKeyMetrics() {
   const registry = new Registry();
   const keys = new Counter({

@@ -44,7 +44,7 @@ const REVENUE: Readonly<Record<RailName, HouseAccount>> = {
   mpp: 'revenue_mpp',
 };
 
-/** What became of a sold key in one round of the job. */
+/** The outcome for a sold key in one round of the job. */
 export type SoldKeyOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back' | 'paid_back';
 
 interface Row {
@@ -267,7 +267,7 @@ export class SoldKeys {
       where call_id = ${callId}`;
   }
 
-  /** What is not spent and not reserved goes back to where it came from; the rest is a loss, as with any other call. */
+  /** Takes back what is neither spent nor reserved, to where it came from; the rest is a loss, as with any other call. */
   #takeBack(callId: string, isLost: boolean): Promise<boolean> {
     const { ledger } = this.#parts;
     return this.#sql.begin(async (transaction) => {
@@ -375,7 +375,7 @@ export class SoldKeys {
     return (await this.#drop(callId)) ? 'dropped' : null;
   }
 
-  /** What is due next, in order of time. */
+  /** Lists what is due next, in order of time. */
   #dueAfter(last: Due | undefined): Promise<Due[]> {
     const after =
       last === undefined

@@ -1,6 +1,6 @@
 import { serveTasks } from './serve-tasks.ts';
 
-/** For tests: a program that does as it is told. */
+/** A program for tests that does as it is told. */
 serveTasks((task: { do: 'add' | 'throw' | 'hang' | 'exit'; a?: number; b?: number }) => {
   if (task.do === 'throw') throw new Error('cannot be added');
   if (task.do === 'exit') process.exit(3);

@@ -40,7 +40,7 @@ interface Task<Input, Output> {
   reject(error: ThreadError): void;
 }
 
-/** What a program answers to a task (`serveTasks`). */
+/** A program's answer to a task (`serveTasks`). */
 export type TaskAnswer<Output> = { output: Output } | { error: string };
 
 /**

@@ -1,6 +1,6 @@
 import type { Audited } from '../ledger/rule.ts';
 
-/** What must hold of credit that was bought on a chain. Each query finds what violates it. */
+/** Rules of the books for credit that was bought on a chain. Each query finds what violates it. */
 export const TOPUP_BOOKS: Audited = {
   rules: [
     {

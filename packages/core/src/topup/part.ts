@@ -35,7 +35,7 @@ export function openTopup(
     keys: Keys;
     sales: Sales;
     x402: Pick<X402Rail, 'rail' | 'offered'>;
-    /** What collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
+    /** Collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
     collectAfter(reason: string): (transaction: Transaction, accountId: bigint) => Promise<void>;
   },
 ): Part {

@@ -59,7 +59,7 @@ interface Row {
   key_digest: Buffer | null;
   key_prefix: string | null;
   amount_micros: bigint;
-  /** Whose payment it is. */
+  /** The wallet that paid. */
   wallet: string | null;
 }
 
@@ -202,7 +202,7 @@ export function createTopups(
     },
   };
 
-  /** What is due next, in order of time. */
+  /** Lists what is due next, in order of time. */
   function dueAfter(last: Due | undefined): Promise<Due[]> {
     const after =
       last === undefined
