@@ -45,7 +45,7 @@ export function analyse(program: Program, only?: ReadonlySet<string>): Finding[]
   );
 }
 
-/** What needs the contract with all of its bases. */
+/** Applies the rules that need the contract with all of its bases. */
 function whole(contract: Contract, program: Program, found: Finding[]): void {
   randomness(contract, found);
   timestamps(contract, found);

@@ -33,7 +33,7 @@ export interface ReadSource {
   compilerError: string | null;
 }
 
-/** What cannot be read at all, with what was wrong in words for the caller. */
+/** Thrown for source that cannot be read at all, with what was wrong in words for the caller. */
 export class UnreadableSource extends Error {}
 
 const PRAGMA = /\bpragma\s+solidity\s+([^;]{1,200});/;

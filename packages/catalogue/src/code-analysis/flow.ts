@@ -46,7 +46,7 @@ export interface Write {
   place: Place;
 }
 
-/** What is known at one point of a path. */
+/** The facts that are known at one point of a path. */
 export interface Known {
   /** Outside calls that may have run. */
   calls: readonly OutsideCall[];
@@ -54,17 +54,17 @@ export interface Known {
   checks: readonly Check[];
   /** State variables read so far. */
   reads: ReadonlySet<Variable>;
-  /** Whoever calls was compared with somebody whom the contract knows. */
+  /** Whether the caller was compared with somebody whom the contract knows. */
   callerKnown: boolean;
-  /** Whoever calls is in charge here, and not only somebody with an entry of their own. */
+  /** Whether the caller is in charge here, and not only somebody with an entry of their own. */
   ownerCalls: boolean;
-  /** Whoever calls has shown a secret or a signature. */
+  /** Whether the caller has shown a secret or a signature. */
   secretShown: boolean;
   /** Inside of `unchecked { }`. */
   unchecked: boolean;
 }
 
-/** What a rule listens to. */
+/** The events that a rule listens to. */
 export interface Listener {
   expression?(expression: Expression, known: Known, frame: Frame, statement: Statement | null): void;
   outsideCall?(call: OutsideCall, known: Known): void;
@@ -358,7 +358,7 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
     };
   }
 
-  /** What is known once a condition has turned out one way. */
+  /** Notes what is known once a condition has turned out one way. */
   function assume(condition: Expression, holds: boolean, frame: Frame, state: State): State {
     const decided = bare(condition);
     if (decided.kind === 'unary' && decided.operator === '!')
@@ -409,7 +409,7 @@ function knownWithout(before: State, after: State): State {
   return { ...after, checks, callerKnown, ownerCalls, secretShown };
 }
 
-/** What is known where several paths meet: what may have happened on any, and what holds on all. */
+/** Joins the facts where several paths meet: what may have happened on any, and what holds on all. */
 function joined(states: readonly State[]): State {
   const open = states.filter(({ ended }) => !ended);
   const [first, ...rest] = open;

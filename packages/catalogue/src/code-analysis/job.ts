@@ -1,4 +1,4 @@
-/** What an analysis is asked for and what it tells, between the processes that have a part in it. */
+/** The question to an analysis and its answer, between the processes that have a part in it. */
 import type { Finding } from './rules/finding.ts';
 
 export interface Job {
@@ -24,7 +24,7 @@ export interface Analysis {
   contracts: { name: string; role: string; file: string }[];
 }
 
-/** What the process tells. */
+/** The messages that the process sends. */
 export type FromProgram =
   | Analysis
   | { outcome: 'unreadable'; why: string }

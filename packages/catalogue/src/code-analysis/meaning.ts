@@ -1,4 +1,4 @@
-/** What an expression of a contract means where it stands: what it stands for, whom it speaks of, and what it calls. */
+/** Finds what an expression of a contract means where it stands: what it stands for, whom it speaks of, and what it calls. */
 import {
   bare,
   type Call,
@@ -15,11 +15,11 @@ import {
 
 /** Where an expression stands: whose names mean what, and by which calls it was reached. */
 export interface Frame {
-  /** What is analysed: the most derived contract, which decides what an overridden function is. */
+  /** The contract that is analysed: the most derived contract, which decides what an overridden function is. */
   contract: Contract;
   entry: Routine;
   routine: Routine;
-  /** What parameters and local variables stand for. */
+  /** The meanings of parameters and local variables. */
   bindings: Map<Variable, Bound>;
   /** The internal calls and modifiers on the way here, outermost first. */
   trail: Place[];
@@ -33,7 +33,7 @@ export interface Bound {
 export interface OutsideCall {
   call: Call;
   method: 'call' | 'send' | 'transfer' | 'delegatecall' | 'callcode' | 'staticcall' | 'function';
-  /** Whom it calls. */
+  /** The expression that it calls. */
   callee: Expression;
   /** False when the callee has too little gas to do anything. */
   hasGas: boolean;
@@ -42,7 +42,7 @@ export interface OutsideCall {
   frame: Frame;
 }
 
-/** What an expression stands for, through parameters and local variables. */
+/** Finds what an expression stands for, through parameters and local variables. */
 export function meaning(expression: Expression, frame: Frame): Bound {
   let at: Bound = { expression: bare(expression), frame };
   for (let i = 0; i < 12; i++) {
@@ -207,7 +207,7 @@ const LOW_LEVEL = new Set(['call', 'send', 'transfer', 'delegatecall', 'callcode
 /** A callee with less than this can do nothing that matters. */
 const GAS_TO_ACT = 10_000;
 
-/** What a call is when it leaves the contract; null for calls within it. */
+/** Describes a call that leaves the contract; null for calls within it. */
 export function outsideCall(call: Call, frame: Frame): OutsideCall | null {
   if (call.form !== 'call') return null;
   const callee = bare(call.callee);

@@ -8,9 +8,9 @@ import { parentPort } from 'node:worker_threads';
 import type { FromProgram } from './job.ts';
 import type { ToStarter } from './starter.ts';
 
-/** Of the engine's own heap; what WebAssembly takes is watched in the process. */
+/** The size of the engine's own heap; what WebAssembly takes is watched in the process. */
 const HEAP_MB = 512;
-/** What a process may say on its way out. */
+/** The most text that a process may leave on its way out. */
 const MOST_SAID = 4_000;
 
 const port = parentPort;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { FromProgram, Job } from './job.ts';
 
-/** What the thread is told: to start a process, or to end one. */
+/** The messages to the thread: to start a process, or to end one. */
 export type ToStarter =
   | { id: number; job: Job; limits: { cpuMs: number; memoryBytes: number } }
   | { stop: number };

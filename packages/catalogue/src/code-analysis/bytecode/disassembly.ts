@@ -4,7 +4,7 @@ export interface Instruction {
   /** Where it stands in the code, in bytes. */
   pc: number;
   opcode: number;
-  /** What a PUSH puts on the stack; null for any other. Bytes missing at the end of the code are zeros. */
+  /** The value that a PUSH puts on the stack; null for any other. Bytes missing at the end of the code are zeros. */
   pushed: bigint | null;
 }
 

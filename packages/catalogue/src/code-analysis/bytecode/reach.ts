@@ -1,4 +1,4 @@
-/** What a contract's code can come to, walked from its first byte with the stack's constants known. */
+/** Finds what a contract's code can come to, walked from its first byte with the stack's constants known. */
 import { type Disassembly, disassemble, type Instruction, OP } from './disassembly.ts';
 
 /** Instructions that hand the contract's storage or existence to others, or tell who began the transaction. */
@@ -26,7 +26,7 @@ export interface Sighting {
 export interface CodeReading {
   codeBytes: number;
   metadata: Disassembly['metadata'];
-  /** Of the dispatcher, `0x` and 8 digits, in the order of their first sighting. */
+  /** The selectors of the dispatcher, `0x` and 8 digits, in the order of their first sighting. */
   selectors: string[];
   sightings: Sighting[];
   /** Notable instructions that stand in the code though no path that was walked leads there. */
@@ -194,7 +194,7 @@ export function readCode(code: Uint8Array): CodeReading {
   }
 }
 
-/** What two states must share to go on alike: the jump targets and truth values on the stack, and where the rest is from. */
+/** The part that two states must share to go on alike: the jump targets and truth values on the stack, and where the rest is from. */
 function shapeOf(stack: readonly Value[], jumpDestinations: ReadonlySet<number>): string {
   const words = stack.map((value) => {
     const { known, is, fromCaller, from } = widened(value, jumpDestinations);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { concatHex, encodeAbiParameters, type Hex } from 'viem';
 
-/** For tests: contracts with one thing each that a scan is to see. */
+/** Contracts for tests, with one thing each that a scan is to see. */
 const SOURCE = `
 pragma solidity 0.8.37;
 contract Honest {
@@ -92,7 +92,7 @@ interface Compiled {
   evm: { bytecode: { object: string }; deployedBytecode: { object: string } };
 }
 
-/** For tests: the compiler of this package, on one file. Any error throws. */
+/** Compiles one file for tests, with the compiler of this package. Any error throws. */
 export function compiled(
   source: string,
   settings: Record<string, unknown>,
@@ -121,7 +121,7 @@ export function compiled(
 
 export type ScannedContracts = ReturnType<typeof scannedContracts>;
 
-/** For tests: compiles the contracts above (about two seconds). */
+/** Compiles the contracts above, for tests (about two seconds). */
 export function scannedContracts(
   settings: Record<string, unknown> = { optimizer: { enabled: true, runs: 200 } },
 ) {

@@ -1,4 +1,4 @@
-/** What a rule says, and what is said of each rule. */
+/** The findings of rules, and the descriptions of the rules. */
 import type { Contract, Place, Routine } from '../syntax/tree.ts';
 
 export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW'] as const;
@@ -216,11 +216,11 @@ export type RuleId = keyof typeof RULES;
 export interface RelatedLine {
   file: string;
   line: number;
-  /** What stands there. */
+  /** A description of what stands there. */
   what: string;
 }
 
-/** What one rule found at one place. */
+/** A finding of one rule at one place. */
 export interface Finding {
   rule: RuleId;
   severity: Severity;
@@ -230,7 +230,7 @@ export interface Finding {
   endLine: number;
   contract: string | null;
   routine: string | null;
-  /** What was found here, in a sentence. */
+  /** The finding in a sentence. */
   detail: string;
   related: RelatedLine[];
 }

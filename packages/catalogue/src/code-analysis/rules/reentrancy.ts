@@ -49,7 +49,7 @@ function way(call: OutsideCall, entry: Routine): RelatedLine[] {
     : [...trail.map((at) => related(at, 'on the way to the call')), related(entry.head, 'the entry')];
 }
 
-/** Whose code runs decides how grave it is; null for calls that cannot come back to harm. */
+/** The rule for a call, by whose code it runs, which decides how grave it is; null for calls that cannot come back to harm. */
 function ruleFor(
   call: OutsideCall,
   minor: number,

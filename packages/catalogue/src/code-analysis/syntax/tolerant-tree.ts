@@ -1,5 +1,5 @@
 /**
- * For source that no compiler here takes: a parser that knows the syntax of 0.4 to 0.8 and nothing else, and a resolver
+ * Reads source that no compiler here takes: a parser that knows the syntax of 0.4 to 0.8 and nothing else, and a resolver
  * that finds names by their scope. Types are known where they are written, so the rules see less than with a compiler.
  */
 import { createRequire } from 'node:module';

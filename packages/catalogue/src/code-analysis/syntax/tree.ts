@@ -1,5 +1,5 @@
 /**
- * What the rules read: one tree for every compiler version and for source that no compiler takes. Names are resolved to
+ * The tree that the rules read: one tree for every compiler version and for source that no compiler takes. Names are resolved to
  * what they declare, options of calls stand with their call, and each node knows its lines.
  */
 
@@ -13,7 +13,7 @@ export interface Place {
 export interface Variable {
   kind: 'variable';
   name: string;
-  /** As the compiler writes it, such as `mapping(address => uint256)`; empty where it is not known. */
+  /** The type as the compiler writes it, such as `mapping(address => uint256)`; empty where it is not known. */
   type: string;
   scope: 'state' | 'parameter' | 'return' | 'local';
   /** Where a value of a reference type lies; empty for what lies nowhere by name. */
@@ -48,7 +48,7 @@ export interface Routine {
   body: Statement | null;
   contract: Contract | null;
   place: Place;
-  /** Only the lines of its head. */
+  /** The lines of its head alone. */
   head: Place;
 }
 
@@ -73,7 +73,7 @@ export interface Contract {
 export type Declaration = Variable | Routine | Struct | Contract;
 
 interface Typed {
-  /** As the compiler writes it; empty where it is not known. */
+  /** The type as the compiler writes it; empty where it is not known. */
   type: string;
   place: Place;
 }
