@@ -145,7 +145,7 @@ async function bySdk(card: AgentCard, keys: readonly PublishedKey[]) {
   await verifier(card);
 }
 
-/** As the specification says: what is published, without its signatures, by an ordinary library of keys. */
+/** Verifies as the specification says: what is published, without its signatures, by an ordinary library of keys. */
 function asPublished({ signatures, ...card }: Record<string, unknown>, keys: readonly PublishedKey[]) {
   const [first] = signatures as { protected: string; signature: string }[];
   const { protected: header = '', signature = '' } = first ?? {};

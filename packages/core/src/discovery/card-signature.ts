@@ -23,14 +23,14 @@ export interface PublishedKey {
   kid: string;
 }
 
-/** As A2A writes a signature into a card. */
+/** A signature as A2A writes it into a card. */
 export interface CardSignature {
   protected: string;
   signature: string;
 }
 
 export interface CardSigner {
-  /** Of every version of the secret, so that what an older one signed verifies as long as that is given. */
+  /** The keys of every version of the secret, so that what an older one signed verifies as long as that is given. */
   keys: readonly PublishedKey[];
   /** @param forms what is signed, each by a signature of its own @param keysAt where a verifier may look for the key */
   sign(forms: readonly object[], keysAt: string): CardSignature[];
@@ -54,7 +54,7 @@ export function createCardSigner({ current, all }: Secrets): CardSigner {
   };
 }
 
-/** Without what is empty, within it too: so the published SDKs of A2A read a card before they verify it. */
+/** Takes out what is empty, at any depth: so the published SDKs of A2A read a card before they verify it. */
 export function withoutEmpty(value: unknown): unknown {
   if (value === '' || value === null) return undefined;
   if (typeof value !== 'object' || value === undefined) return value;

@@ -14,7 +14,7 @@ export interface DiscoveryContext {
   baseUrl: string;
   /** Whether the money is that of a sandbox: every document says so. */
   sandbox: boolean;
-  /** What is for sale at all, in catalog order. */
+  /** The services that are for sale at all, in catalog order. */
   services: readonly Service[];
   /** Their categories, in the order of the catalog, and what each holds. */
   tags: Readonly<Record<string, string>>;
@@ -116,9 +116,9 @@ export function serves(context: DiscoveryContext, method: string, path: string):
   return context.routes.some((route) => route.method === method && asTemplate(route.path) === wanted);
 }
 
-/** What the vault says of itself, where this server offers one. */
+/** The address of the vault's own manifest, where this server offers one. */
 export const YIELD_MANIFEST = '/api/yield/manifest';
-/** What the yield portal on Solana says of itself, where this server offers one. */
+/** The address of the Solana yield portal's own manifest, where this server offers one. */
 export const SOLANA_YIELD_MANIFEST = '/api/solana-yield/manifest';
 
 /** Fastify's `:name` as OpenAPI's `{name}`. */

@@ -104,7 +104,7 @@ function everything(context: DiscoveryContext): Map<string, string> {
 }
 
 const securityShape = z.array(z.record(z.string(), z.array(z.string())));
-/** What the tests read of an OpenAPI document. */
+/** The parts of an OpenAPI document that the tests read. */
 const openapiShape = z.looseObject({
   security: securityShape,
   paths: z.record(

@@ -1,4 +1,4 @@
-/** What MCP clients, their registries and browsers read before they connect. It is rendered while `/mcp` is served. */
+/** The documents that MCP clients, their registries and browsers read before they connect. They are rendered while `/mcp` is served. */
 import { sandboxMark } from '../http/sandbox-notice.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';

@@ -1,4 +1,4 @@
-/** What an OpenAPI document says once and refers to: which fields are worth a name, and which names are in use. */
+/** The components that an OpenAPI document states once and refers to: which fields are worth a name, and which names are in use. */
 import type { Service } from '../service/define.ts';
 import { inputSchemaOf, type JsonSchema, outputSchemaOf, propertiesOf } from '../service/json-schema.ts';
 
@@ -39,7 +39,7 @@ function schemesOf(node: unknown): string[] {
   );
 }
 
-/** What is shorter is said where it stands: a name for each number would make generated types hard to read. */
+/** The shortest schema that gets a name; a shorter one is written where it stands: a name for each number would make generated types hard to read. */
 const SHORTEST_NAMED = 90;
 
 /** A generated type of such a name would hide what the generated code itself means by it. */

@@ -1,4 +1,4 @@
-/** For tests: what published validators say of an OpenAPI document. */
+/** Asks published validators, in tests, about an OpenAPI document. */
 import SwaggerParser from '@apidevtools/swagger-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';

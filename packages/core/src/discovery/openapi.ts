@@ -98,7 +98,7 @@ function tagsOnSale({ tags, services }: DiscoveryContext): string[] {
   return [...new Set([...Object.keys(tags), ...sold])].filter((tag) => sold.has(tag));
 }
 
-/** What each tag holds, as those who have it say. */
+/** Describes what each tag holds, as those who have it say. */
 function tagsOf(context: DiscoveryContext, names: readonly string[]) {
   const ofParts = Object.assign({}, ...context.described().map(({ tags }) => tags ?? {}));
   const about: Readonly<Record<string, string>> = { ...ofParts, ...context.tags, [MPP_TAG]: ABOUT_MPP };
@@ -161,7 +161,7 @@ export function sellsByName(context: DiscoveryContext): boolean {
   return serves(context, 'POST', '/api/call');
 }
 
-/** What is free and needed before a call can be bought by the name of its service: to find it, and to have a key. */
+/** The free operations that are needed before a call can be bought by the name of its service: to find it, and to have a key. */
 const CORE_TOO = ['getCatalog', 'getRecipe', 'getTrialKey', 'getKey'];
 
 /** Whether an operation stands in the part of a tag. The core has some that are in another part too. */
@@ -171,14 +171,14 @@ function isOf(tag: string, operation: Operations[number]['operation']): boolean 
   );
 }
 
-/** What the operations of all parts refer to. */
+/** The components that the operations of all parts refer to. */
 function componentsOf(described: readonly Described[], kind: 'schemas' | 'responses' | 'securitySchemes') {
   return Object.assign({}, ...described.map((each) => each[kind] ?? {})) as Record<string, object>;
 }
 
 type Operations = readonly { method: string; path: string; operation: Readonly<Record<string, unknown>> }[];
 
-/** What the parts describe and serve, and what can be used now. */
+/** The operations that the parts describe and serve, and that can be used now. */
 function operationsOfParts(context: DiscoveryContext): Operations {
   return context
     .described()
@@ -199,7 +199,7 @@ function addOperations(paths: Record<string, Record<string, unknown>>, operation
     paths[path] = { ...paths[path], [method.toLowerCase()]: refusable(operation) };
 }
 
-/** What takes nothing does not say how it refuses. It refuses a request that cannot be read, as every route does. */
+/** Adds the refusal of an unreadable request, which every route makes, to an operation that describes no refusal because it takes nothing. */
 function refusable(operation: Operations[number]['operation']) {
   const responses = Object(operation.responses) as Record<string, unknown>;
   if (Object.keys(responses).some((status) => status.startsWith('4'))) return operation;
@@ -215,9 +215,9 @@ function camelCased(path: string): string {
   return path.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Of what is described, which is not that of the server that serves it. */
+/** The version of the described interface, which is not that of the server that serves it. */
 const INTERFACE_VERSION = '3.0.0';
-/** Of this description; what an answer says is under the licence of its sources. */
+/** The licence of this description; what an answer says is under the licence of its sources. */
 const LICENCE = {
   name: 'Apache-2.0 for this description. Each answer names the licences of its sources.',
   url: 'https://www.apache.org/licenses/LICENSE-2.0',
@@ -352,7 +352,7 @@ function exampleOf(service: Service) {
 const EVENTS = 'Server-sent events. The last is `result` with the whole answer, or `error`';
 const PROVENANCE_HEADER = 'The sources of the answer, their time and the method, as JSON.';
 
-/** What all x402 offers share: the chains, and what is paid in there. To whom is in the 402 and in the manifest. */
+/** The terms that all x402 offers share: the chains, and what is paid in there. To whom is in the 402 and in the manifest. */
 function termsOf({ facilitatorUrl, networks }: X402Offer) {
   return {
     x402Version: 2,

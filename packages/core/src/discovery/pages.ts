@@ -40,7 +40,7 @@ const PAGE_HEADERS = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
 };
-/** What an operator's picture may do when it is opened by itself: nothing. */
+/** Headers by which an operator's picture may do nothing when it is opened by itself. */
 const PICTURE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 };

@@ -9,7 +9,7 @@ import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operatio
 import { assetRoutes, type Pages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 
-/** What the outside reads about this server: documents and pages, rendered from what it serves. */
+/** Opens what the outside reads about this server: documents and pages, rendered from what it serves. */
 export function openDiscovery(
   house: House,
   { rateLimitPerKey }: { rateLimitPerKey: number },

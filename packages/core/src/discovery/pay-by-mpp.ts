@@ -10,7 +10,7 @@ export const MPP_CREDENTIAL_SCHEME = 'Authorization: Payment <credential>';
 
 /** The `type` of each method's credential. */
 const CREDENTIAL_TYPES = { tempo: 'transaction', evm: 'authorization' } as const;
-/** What wallets call these tokens. Other tokens are named by their address alone. */
+/** The names that wallets have for these tokens. Other tokens are named by their address alone. */
 const SYMBOLS: Readonly<Record<string, string>> = {
   '0x20c000000000000000000000b9537d11c60e8b50': 'USDC.e',
   '0x20c0000000000000000000000000000000000000': 'pathUSD',

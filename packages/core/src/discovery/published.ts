@@ -8,19 +8,19 @@ export interface Published {
   body: Buffer;
   /** The same bytes in each encoding, the first the one that is preferred; none when it is not worth it. */
   encoded: readonly { name: string; bytes: Buffer }[];
-  /** Without quotes: a digest of the body. */
+  /** The digest of the body, without quotes. */
   digest: string;
 }
 
 /** The highest quality takes a second for the longest document; this one a few milliseconds, and less room than gzip. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
-/** As registered for `Content-Encoding`, the smallest result first. */
+/** The encodings as registered for `Content-Encoding`, the smallest result first. */
 const ENCODINGS = [
   { name: 'br', encode: (body: Buffer) => brotliCompressSync(body, BROTLI) },
   { name: 'zstd', encode: (body: Buffer) => zstdCompressSync(body) },
   { name: 'gzip', encode: (body: Buffer) => gzipSync(body) },
 ];
-/** What stands behind the digest in an ETag. */
+/** The endings that stand behind the digest in an ETag. */
 const TAGS = ['', ...ENCODINGS.map(({ name }) => `-${name}`)];
 const SMALLEST_COMPRESSED_BYTES = 1_024;
 const COMPRESSIBLE = /^(text\/|application\/json|image\/svg)/;
