@@ -1,4 +1,4 @@
-/** What anybody writes into a contract of their own, as it arrives from a chain: cleaned, named as outsiders' text, and fenced. */
+/** Tests text that anybody can write into a contract of their own, as it arrives from a chain: cleaned, named as outsiders' text, and fenced. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Address, concatHex, encodeAbiParameters, encodeErrorResult, type Hex, size, toHex } from 'viem';

@@ -10,14 +10,14 @@ import type { Lists } from './listed-parties.ts';
 import type { MapPictures } from './map-pictures.ts';
 import type { ReportingDevices } from './reported-devices.ts';
 
-/** What services may use beside sources, if the operator has configured it. */
+/** The abilities that services may use beside sources, if the operator has configured it. */
 export interface Capabilities extends HouseCapabilities {
   lists: Lists;
   devices: ReportingDevices;
   pictures: MapPictures;
 }
 
-/** What a service's `run` gets that asks these sources. */
+/** The context of a service's `run` that asks these sources. */
 export type RunContext<Needed extends UpstreamName> = AnyRunContext<Pick<Upstreams, Needed>, Capabilities>;
 
 /** Make the declaration the default export of `services/<tag>/<path>.ts`. */

@@ -12,7 +12,7 @@ export type ListName = SanctionsListName | 'mixers';
 export interface ListInUse {
   name: ListName;
   title: string;
-  /** As the publisher states it (ISO 8601). */
+  /** The time of publication as the publisher states it (ISO 8601). */
   publishedAt: string;
   /** When the publisher last confirmed that this is the current list (ISO 8601). */
   confirmedAt: string;

@@ -11,21 +11,21 @@ export interface PictureBox {
 export interface MapPicture {
   /** Id of a map (`upstreams/gibs-maps.ts`). */
   layer: string;
-  /** As the map names it: a day, or a moment in UTC. */
+  /** The time as the map names it: a day, or a moment in UTC. */
   time: string;
   box: PictureBox;
   widthPx: number;
   heightPx: number;
-  /** What a ring is drawn around; null: nothing. */
+  /** The place that a ring is drawn around; null: nothing. */
   marker: { lat: number; lon: number } | null;
 }
 
 export interface MapPictures {
-  /** Nothing is fetched for it: that is done with the first look. Null while no source of maps is configured. */
+  /** Makes a link and fetches nothing for it: that is done with the first look. Null while no source of maps is configured. */
   linkTo(picture: MapPicture): { url: string; expiresAtMs: number } | null;
 }
 
-/** Of degrees: binary fractions move an edge by less. */
+/** Degrees of rounding: binary fractions move an edge by less. */
 const ROUNDING = 1e-9;
 
 /** How far a place lies from the western and the northern edge, as parts of the box; null where the box does not hold it. */

@@ -13,14 +13,14 @@ export interface ReportingDevice {
   simulated: boolean;
 }
 
-/** What a device reported at one moment. */
+/** A reading that a device reported at one moment. */
 export interface DeviceReading {
   /** When it was measured, by the device's clock. */
   atMs: number;
   receivedAtMs: number;
   /** Its number among the device's readings, in the order of storing. */
   seq: number;
-  /** By sensor, in its unit. */
+  /** The values by sensor, each in its unit. */
   values: Readonly<Record<string, number>>;
   position: { lat: number; lon: number } | null;
 }
@@ -59,7 +59,7 @@ export interface ReportingDevices {
    */
   fleetForCall(callId: string, fleetId: string, limit: number): Promise<ReportingDevice[]>;
   /**
-   * What the payer may ask for by name: devices of its own account, and those that are sold to everybody. Others that it may read
+   * Lists the devices that the payer may ask for by name: devices of its own account, and those that are sold to everybody. Others that it may read
    * are left out, because their owners offered them to it one by one.
    */
   toChooseFrom(limit: number): Promise<DevicesToChooseFrom>;
@@ -88,6 +88,6 @@ export interface ReportingDevices {
     readings: readonly DeviceReading[],
     sensors: readonly string[],
   ): Promise<ReadingsExport>;
-  /** For how long readings are kept. */
+  /** The days for which readings are kept. */
   readonly retentionDays: number;
 }

@@ -10,7 +10,7 @@ export interface Availability {
   reason: 'not_configured' | 'upstream_down' | 'out_of_gas' | null;
   message: string | null;
   retryAfterMs: number;
-  /** Of the chains whose nodes it asks, those that can be asked now. */
+  /** The chains whose nodes it asks that can be asked now. */
   chains: readonly ChainName[];
 }
 
@@ -19,7 +19,7 @@ const FOR_SALE = { available: true, reason: null, message: null, retryAfterMs: 0
 /** Whether a capability can be used. */
 export interface CapabilityStanding {
   configured: boolean;
-  /** What an operator sets to have it. */
+  /** The variables that an operator sets to have it. */
   setBy: string;
   /** Why it cannot be used now although it is configured; null: it can. */
   unable: string | null;
@@ -31,9 +31,9 @@ export const NO_CAPABILITY: CapabilityStanding = {
   setBy: 'no part of this server provides it',
   unable: null,
 };
-/** What is not configured stays so until the next start. */
+/** The wait told for what is not configured, which stays so until the next start. */
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;
-/** Until somebody fills the key. */
+/** The wait told until somebody fills the key. */
 const UNABLE_RETRY_MS = 300_000;
 
 /** It is asked with every request, and a declaration does not change. */

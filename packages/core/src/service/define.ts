@@ -5,7 +5,7 @@ import type { ChainName } from '../words/chain-names.ts';
 import type { Choice } from '../words/choices.ts';
 import type { RailName } from '../words/rail-names.ts';
 
-/** What every service is told about the call that it answers. About money it learns only what it may print. */
+/** The facts that every service is told about the call that it answers. About money it learns only what it may print. */
 export interface CallFacts {
   callId: string;
   rail: RailName;
@@ -129,14 +129,14 @@ export interface KeySales {
   }>;
 }
 
-/** What the house can do for any service beyond asking sources, if the operator has configured it. A catalogue may have more. */
+/** The abilities of the house for any service beyond asking sources, if the operator has configured it. A catalogue may have more. */
 export interface HouseCapabilities {
   custody: Custody;
   identities: Identities;
   keySales: KeySales;
 }
 
-/** What every service gets to answer a call with. */
+/** The context that every service gets to answer a call with. */
 export type CallContext = {
   /** Everything on sale, in catalog order. */
   catalog(): readonly CatalogLine[];
@@ -151,7 +151,7 @@ export type CallContext = {
 };
 
 /**
- * What a service's `run` gets.
+ * The context that a service's `run` gets.
  *
  * @typeParam Apis the sources that it may ask, by name
  * @typeParam Able the capabilities that there are: one is there for services that `require` it, and for those that `mayUse`
@@ -223,9 +223,9 @@ export interface ServiceDefinition<
   example: z.input<Input>;
   /** Other spellings that existing clients send: `{ alias: 'canonicalField' }`. Snake case needs no entry. */
   aliases?: Record<string, Extract<keyof z.input<Input>, string>>;
-  /** What a caller may send whose body does not fit, the same for every caller: the error lists it. */
+  /** The choices of a caller whose body does not fit, the same for every caller: the error lists it. */
   choices?: readonly Choice[];
-  /** For body shapes that no alias covers. It gets the body after aliasing, and must not throw. */
+  /** Adapts body shapes that no alias covers. It gets the body after aliasing, and must not throw. */
   adapt?: (body: Record<string, unknown>) => Record<string, unknown>;
   /** Sources without which there is no answer. If one is missing, the service is not for sale. */
   needs?: Needs;

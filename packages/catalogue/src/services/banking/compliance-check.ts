@@ -27,7 +27,7 @@ const DEDUCTIONS = {
 } as const;
 type Finding = keyof typeof DEDUCTIONS;
 
-/** What clients call the two kinds that lists state. Any other word clears nothing. */
+/** The names that clients have for the two kinds that lists state. Any other word clears nothing. */
 const KINDS: Readonly<Record<string, 'person' | 'entity'>> = {
   person: 'person',
   individual: 'person',
@@ -406,7 +406,7 @@ export default defineService({
   },
 });
 
-/** What the entries with a name like the one asked for come to, in one list. */
+/** The verdict of one list, from its entries with a name like the one asked for. */
 function verdictOf(hits: readonly NameMatch[]): {
   finding: Finding | null;
   status: 'clear' | 'match' | 'review';
@@ -436,7 +436,7 @@ function verdictOf(hits: readonly NameMatch[]): {
   };
 }
 
-/** What the caller should know of fields that cleared nothing. */
+/** Notes that tell the caller which fields cleared nothing. */
 function notesOf(
   name: string | undefined,
   { country, entityType }: { country?: string | undefined; entityType?: string | undefined },

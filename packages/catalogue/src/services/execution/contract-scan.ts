@@ -38,7 +38,7 @@ const SELECTORS_SHOWN = 300;
 const MAX_CODE_BYTES = 131_072;
 /** The address that tokens are sent to so that nobody can have them again. */
 const DEAD = '0x000000000000000000000000000000000000dead';
-/** What a check looks at. Whether its result speaks against the contract is in `vulnerabilities`. */
+/** The outcome of a check. Whether its result speaks against the contract is in `vulnerabilities`. */
 const check = z.object({
   found: z.boolean().nullable().describe('Null: not known, and detail says why'),
   detail: outsiderText(1000).describe('What was found, in a sentence'),

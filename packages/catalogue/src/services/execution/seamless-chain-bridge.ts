@@ -523,7 +523,7 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
   );
 }
 
-/** What is sent, in both units, when the sender has still to sign. */
+/** The amount that is sent, in both units, when the sender has still to sign. */
 function sentOf(raw: bigint, decimals: number) {
   return { amount: formatUnits(raw, decimals), amountRaw: String(raw), unsigned: true as const };
 }

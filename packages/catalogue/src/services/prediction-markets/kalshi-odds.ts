@@ -125,7 +125,7 @@ function shown({ price, size }: KalshiBookLevel) {
 interface Found {
   market: KalshiMarket;
   others: KalshiMarket[];
-  /** Of the event; null where only the market was read. */
+  /** The title of the event; null where only the market was read. */
   title: string | null;
   sources: Source[];
   notes: string[];

@@ -265,7 +265,7 @@ async function nothing(): Promise<Candidates> {
   return { found: [], read: 0, sources: [] };
 }
 
-/** What an id, a slug or a ticker given as the topic stands for; null when the topic is words. */
+/** The market that an id, a slug or a ticker given as the topic stands for; null when the topic is words. */
 interface Named {
   /** The words to search for on the other venue. */
   words: string;

@@ -69,7 +69,7 @@ async function buy(body: Record<string, unknown>) {
   return { ...made, fields: verifiedAgentIdentity.output.parse(made.fields) as Record<string, unknown> };
 }
 
-/** What the registry says, asked by viem alone. */
+/** Asks the registry by viem alone. */
 async function onChain(tokenId: unknown): Promise<{ owner: Address; uri: string; file: unknown }> {
   const asked = { address: REGISTRY, abi: erc721Abi, args: [BigInt(String(tokenId))] } as const;
   const [owner, uri] = await Promise.all([

@@ -24,7 +24,7 @@ function addressAsName(body: Record<string, unknown>): Record<string, unknown> {
   return { ...body, agentId, agentName };
 }
 
-/** What the owner of a wallet signs to show that the agent is theirs. */
+/** The statement that the owner of a wallet signs to show that the agent is theirs. */
 function statement(agentId: string, wallet: string, registry: string): string {
   return `ERC-8004 agent identity\nagentId: ${agentId}\nwallet: ${wallet}\nregistry: ${registry}`;
 }
@@ -190,7 +190,7 @@ function registryIdOf({ chainId, registry }: Identities): string {
   return `eip155:${chainId}:${registry}`;
 }
 
-/** What the agent's wallet signed; null when there is no signature. @throws ServiceFailure 400 when it is not the wallet's */
+/** Reads what the agent's wallet signed; null when there is no signature. @throws ServiceFailure 400 when it is not the wallet's */
 async function signedStatement(
   { agentId, walletAddress, signature }: z.output<typeof input>,
   chain: EvmChain,

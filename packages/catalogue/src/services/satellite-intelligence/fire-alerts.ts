@@ -273,7 +273,7 @@ function areaOf({
   return { searched: 'around lat and lon', boxes: boxesAround({ lat, lon }, radiusKm) };
 }
 
-/** What the picture shows: what was searched. */
+/** The box that the picture shows: what was searched. */
 function pictureBoxOf({
   bbox,
   lat,

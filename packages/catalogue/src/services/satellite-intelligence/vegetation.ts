@@ -10,7 +10,7 @@ import { boxAround, image, pictureOf, USUAL_REACH_KM } from '../shared/earth/map
 import { assertObserved, dayOf, daysBetween, daysFrom } from '../shared/earth/observation-day.ts';
 
 const WINDOW_DAYS = (MODIS_MAX_COMPOSITES - 1) * VEGETATION_INDEX.everyDays - 1;
-/** What the pixel's own rank means; https://lpdaac.usgs.gov/products/mod13q1v061/ */
+/** The meaning of the pixel's own rank; https://lpdaac.usgs.gov/products/mod13q1v061/ */
 const QUALITY: Readonly<Record<number, 'good' | 'marginal' | 'snow or ice' | 'cloudy'>> = {
   0: 'good',
   1: 'marginal',

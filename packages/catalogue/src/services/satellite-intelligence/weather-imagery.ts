@@ -26,7 +26,7 @@ const THUMBNAIL_PX = 128;
 /** How far the box around a point reaches on every side. */
 const REACH_DEGREES = 5;
 const SMALLEST_SIDE_DEGREES = 0.02;
-/** Without a date, this many of the newest times are tried before giving up. */
+/** The newest times that are tried before giving up, where no date is asked for. */
 const NEWEST_TRIED = 4;
 const DAY_MS = 86_400_000;
 

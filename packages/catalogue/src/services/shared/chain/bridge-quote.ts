@@ -9,7 +9,7 @@ import type { LifiQuote, LifiRequest } from '../../../upstreams/lifi.ts';
  */
 export const LIFI_DIAMOND: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
 
-/** What a bridge may take in the chain's own coin beside the amount, in wei. */
+/** The most wei that a bridge may take in the chain's own coin beside the amount. */
 const MOST_MESSAGE_FEE_WEI: Readonly<Record<EvmChainName, bigint>> = {
   ethereum: 5n * 10n ** 16n,
   base: 5n * 10n ** 16n,

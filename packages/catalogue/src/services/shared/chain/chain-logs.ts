@@ -3,7 +3,7 @@ import { BaseError } from 'viem';
 /** Nodes allow different ranges for one query. Smaller ranges are tried down to this one. */
 const SMALLEST_RANGE = 500n;
 
-/** What was found in the newest blocks, and how far back the search went. */
+/** The finds in the newest blocks, and how far back the search went. */
 export interface Recent<Found> {
   /** The newest first. */
   found: Found[];

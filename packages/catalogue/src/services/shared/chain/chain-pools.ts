@@ -24,7 +24,7 @@ export interface V2Pair {
   reserve1: bigint;
 }
 
-/** What a pool holds and asks. */
+/** The balances of a pool, and its price. */
 export interface V3PoolState extends V3Pool {
   /** Of each token in its smallest unit, fees that nobody has collected yet included. */
   balance0: bigint;

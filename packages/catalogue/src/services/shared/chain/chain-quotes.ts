@@ -11,7 +11,7 @@ export interface Swap {
   amountIn: bigint;
 }
 
-/** What QuoterV2 says a swap would give. */
+/** QuoterV2's quote of what a swap would give. */
 export interface SwapQuote {
   /** In the smallest unit of the token received. */
   amountOut: bigint;
@@ -20,7 +20,7 @@ export interface SwapQuote {
   pools: V3PoolState[];
   /** How much the amount moves the price, without fees, in percent of the price before; null if there is no price. */
   priceImpactPercent: number | null;
-  /** Of the swap inside the pools, without the transaction's own 21,000. */
+  /** The gas of the swap inside the pools, without the transaction's own 21,000. */
   gasEstimate: bigint;
 }
 

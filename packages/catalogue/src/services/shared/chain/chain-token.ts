@@ -1,7 +1,7 @@
 import { type Address, erc20Abi, getAddress, hexToBytes, parseAbi } from 'viem';
 import type { EvmChain } from '../../../upstreams/evm.ts';
 
-/** What a token's contract states about itself; null when it states nothing, or nothing readable. */
+/** A token's facts as its contract states them; null when it states nothing, or nothing readable. */
 export interface TokenFacts {
   /** With its checksum. */
   address: Address;

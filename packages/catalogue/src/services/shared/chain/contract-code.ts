@@ -34,7 +34,7 @@ const BEACON_ABI = [
 export interface Proxy {
   kind: 'ERC-1967' | 'ERC-1967 beacon' | 'ERC-1822' | 'ERC-1167' | 'zeppelinos';
   implementation: Address;
-  /** Who may change the implementation, if a slot states it. */
+  /** The address that may change the implementation, if a slot states it. */
   admin: Address | null;
   beacon: Address | null;
 }

@@ -1,6 +1,6 @@
 import { type Hex, toFunctionSelector } from 'viem';
 
-/** What the caller of a function can do, judged by the function's name and parameters. */
+/** The power of a function's caller, judged by the function's name and parameters. */
 export type Power = 'mint' | 'blacklist' | 'fees' | 'pause' | 'limits' | 'upgrade';
 
 /** Signatures used by published tokens. Another name for the same function is not recognized. */

@@ -44,7 +44,7 @@ const HIGH_TAX_PERCENT = 10;
 const RUINOUS_TAX_PERCENT = 50;
 const SMALL_TAX_PERCENT = 1;
 
-/** What speaks against a contract, most severe kinds first. The score consists of nothing else. */
+/** The findings that speak against a contract, most severe kinds first. The score consists of nothing else. */
 export function findingsOf(facts: ScanFacts): ScanFinding[] {
   return [
     ...ofTrade(facts.trade),

@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 const asText = (value: unknown) => (typeof value === 'number' ? String(value) : value);
 
-/** What `amount` may look like. */
+/** The form of `amount`. */
 const HUMAN_AMOUNT = /^\d{1,78}(\.\d{1,36})?$/;
 
 /** Whole tokens. */
@@ -46,7 +46,7 @@ export const movedAmountRaw = amountRaw
   .refine(isSome, 'must be more than 0')
   .describe('In the smallest unit, instead of amount');
 
-/** What is to be moved, as it was asked for: in whole tokens or in the smallest unit. */
+/** The amount to be moved, as it was asked for: in whole tokens or in the smallest unit. */
 export interface AskedAmount {
   amount?: string | undefined;
   amountRaw?: string | undefined;
@@ -62,7 +62,7 @@ export const ONE_AMOUNT = {
 };
 
 /**
- * What is to be moved, in the smallest unit.
+ * Converts the amount to be moved to the smallest unit.
  *
  * @throws noAnswer `AMOUNT_TOO_FINE` when `amount` has more places than the token
  */
