@@ -10,7 +10,7 @@ const installed = (path: string) => join(ROOT, 'node_modules', path);
 
 interface Check {
   name: string;
-  /** What it checks, shown when it fails. */
+  /** The question that it answers, shown when it fails. */
   asks: string;
   program: string;
   args: readonly string[];

@@ -3,7 +3,7 @@ import type { House } from './walls.ts';
 
 const BOX = { width: 132, height: 40, gapX: 16, gapY: 64, margin: 24 };
 const MOST_IN_A_ROW = 7;
-/** What a service is, and what imports the ledger as a whole: the two kinds that the picture colors. */
+/** The rooms by which the picture colors others: those that make up a service, and those that import the ledger as a whole. */
 const SOLD = 'service/';
 const MONEY = 'ledger/';
 
@@ -16,7 +16,7 @@ interface Room {
   knowsAll: readonly string[];
 }
 
-/** Only folders: files at the top level assemble the parts, or are imported by all. */
+/** The folders of a house; files at its top level assemble the parts, or are imported by all. */
 function roomsOf(house: House): Room[] {
   const folders = house.rooms.flatMap(({ room }) => (room.endsWith('/') ? [room] : []));
   return house.rooms.flatMap(({ room, knows, because }) => {

@@ -8,6 +8,9 @@ import { join, sep } from 'node:path';
 /** No folder may have a larger share of riddles, in percent. */
 export const MOST_RIDDLES_PERCENT = 12;
 
+/** A share that needs to fall no further: in a small folder it is a single comment. */
+const FEW_RIDDLES_PERCENT = 4;
+
 /**
  * The words that a first sentence must not begin with. Left out on purpose: "Whether the …", by which a boolean is told; "How many …" and other
  * "How …", by which a number or a manner is told; "Where …" and "When …", by which a place or a time is told; and "Why …", by which a reason is.
@@ -43,6 +46,11 @@ export function proseByFolder(root: string): Record<string, Prose> {
     { ...prose, percent: (100 * prose.riddles.length) / prose.comments },
   ]);
   return Object.fromEntries(rows.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The share that a folder is noted with, in whole percent, when it has this one. */
+export function notedPercent({ percent }: Pick<Prose, 'percent'>): number {
+  return Math.max(FEW_RIDDLES_PERCENT, Math.ceil(percent));
 }
 
 /** Tells whether the text of a doc comment begins with a word that hangs in the air. */

@@ -14,9 +14,9 @@ export interface Ran {
   passed: number;
   /** The names of failed tests; failures that belong to no test, in words. */
   failed: string[];
-  /** What was thrown, for each test in `failed` that threw. */
+  /** The text of what was thrown, for each test in `failed` that threw. */
   reasons: ReadonlyMap<string, string>;
-  /** What the process wrote. */
+  /** The output of the process. */
   output: string;
   durationMs: number;
 }

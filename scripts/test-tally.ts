@@ -3,12 +3,12 @@ import type { TestEvent } from 'node:test/reporters';
 import { inspect } from 'node:util';
 
 /**
- * What is reported of a test. A file is reported as a test of its own only when something outside of its tests failed.
+ * The report of a test. A file is reported as a test of its own only when something outside of its tests failed.
  */
 export interface Told {
   name: string;
   passed: boolean;
-  /** What was thrown, for one that failed. */
+  /** The text of what was thrown, for one that failed. */
   why?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What `unlooked-values.ts` finds, and what it lets pass. */
+/** Values that `unlooked-values.ts` finds, and values that it lets pass. */
 type Json = Record<string, unknown>;
 
 export function unlooked(value: unknown, record: Json, list: readonly unknown[], some: Json | string) {

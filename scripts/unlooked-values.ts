@@ -19,7 +19,7 @@ import { API, type Checker, type Type, TypeFlags } from 'typescript/unstable/syn
 
 const CONVERSIONS = new Set(['String', 'Number', 'BigInt']);
 const OURS = /^(apps\/shop|packages\/(?!sandbox)[\w-]+)\/src\/.*(?<!\.(test|fixture|d))\.ts$/;
-/** What must be found, so that a rule that finds nothing any more is not taken for code without faults. */
+/** The file in which faults must be found, so that a rule that finds nothing any more is not taken for code without faults. */
 const PROOF = 'scripts/unlooked-values.fixture.ts';
 /** What these turn into text is no caller's and no peer's: rows of our tables, our own configuration, a compiler's tree. */
 const OWN_VALUES = /\/(books-rules|share-rules|ledger\/books|declared)\.ts$|\/code-analysis\//;
