@@ -14,7 +14,7 @@ import { addressLists, hitsOf, oracleVerdicts } from '../shared/wallet/wallet-sc
 
 const FINDINGS_SHOWN = 25;
 const DISCLAIMER =
-  'Information from published lists as of the dates given; no finding of law, no certificate, and no substitute for a screening duty of your own.';
+  'Information from published lists as of the dates given. It is not a legal finding and not a certificate, and does not replace a screening duty of your own.';
 /** Points deducted from 100 for each kind of finding. Only the largest deduction counts. */
 const DEDUCTIONS = {
   ADDRESS_LISTED: 100,
@@ -77,7 +77,7 @@ export default defineService({
   tag: 'Banking',
   priceUsd: '1.75',
   summary:
-    'A wallet, and a name if given, against dated lists of sanctions: matches with list, entry and score; enhanced adds counterparties.',
+    'Checks a wallet, and a name if given, against dated lists of sanctions: matches with list, entry and score; enhanced adds counterparties.',
   keywords:
     'sanction sanctions sanctioned ofac sdn un eu uk list lists blacklist blacklisted screening screen watchlist person company name kyc aml embargo terrorist pep allowed customer counterparty know your do business',
   input: z.object({

@@ -13,7 +13,7 @@ import { surveyWallet } from '../shared/wallet/wallet-survey.ts';
 
 const DAY_MS = 86_400_000;
 const DISCLAIMER =
-  'Information from one chain, by the card shown; no credit report of a person, no standard of the industry, and no advice.';
+  'Information from one chain, scored by the points shown. It is not a credit report of a person, not an industry standard, and not advice.';
 
 export default defineService({
   path: 'credit-risk-score',
@@ -21,7 +21,7 @@ export default defineService({
   tag: 'Banking',
   priceUsd: '1.25',
   summary:
-    'What a chain shows of a wallet’s history, means and lending, 0 to 1,000, as a card of points; sanctioned is 0, no history a thin file.',
+    'A score of 0 to 1,000 from what a chain shows of a wallet’s history, means and lending, point by point; sanctioned is 0, no history a thin file.',
   keywords:
     'credit creditworthy creditworthiness score lend lending loan loans borrow borrower borrowing default repay repayment debt rating underwriting collateral trust wallet history fico',
   input: z.object({

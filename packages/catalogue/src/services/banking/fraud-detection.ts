@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000;
 const MOST_EARLIER = 1_000;
 const REVIEW_FROM = 25;
 const DISCLAIMER =
-  'Information by the features shown, from what was given and from the sources named; no verdict about anybody.';
+  'Information scored by the features shown, from what you sent and from the sources named. It is not a verdict about anybody.';
 
 /** The names that clients use for each field; the first that is present counts. */
 const NAMES = {
@@ -44,7 +44,7 @@ export default defineService({
   tag: 'Banking',
   priceUsd: '0.75',
   summary:
-    'A transaction held against its history, lists and the chain: every feature with its weight and what it adds to the score.',
+    'Compares a transaction with its history, lists and the chain: every feature with its weight and what it adds to the score.',
   keywords:
     'fraud fraudulent scam scammer suspicious payment transaction anomaly unusual stolen card fake chargeback phishing risk score check legitimate order abuse laundering detect',
   input: z.object({

@@ -49,7 +49,8 @@ export default defineService({
   name: 'Contract Security Scanner',
   tag: 'Execution',
   priceUsd: '1.00',
-  summary: 'Bytecode taken apart: dangers that a call can reach, proxies, owner, powers, a trial sale.',
+  summary:
+    'Scans a contract’s bytecode: dangers that a call can reach, proxies, the owner and its powers, a simulated sale.',
   keywords:
     'scan honeypot rug pull rugpull scam token contract bytecode safe dangerous malicious backdoor mint ownership owner proxy upgradeable blacklist tax check quick legit fake unverified',
   input: z.object({
@@ -259,7 +260,7 @@ export default defineService({
         codeHash: code.codeHash,
         blockNumber: Number(blockNumber),
         disclaimer:
-          'Information from a program’s reading of bytecode and a simulation at one block. It is no audit and no advice.',
+          'A program read the bytecode and simulated a trade at one block. This is information, not an audit and not advice.',
       },
       {
         method: `EVM code walked from its first byte with the constants on the stack known; functions from its dispatcher; proxy slots of ERC-1967, ERC-1822 and zeppelinos and the code of ERC-1167; owner(), getOwner() and paused(); purchase and sale in the deepest Uniswap v2 or v3 pool by eth_call with pretended code and money. Score: 100 less ${SEVERITIES.map((severity) => `${POINTS[severity].each} for each ${severity} (at most ${POINTS[severity].most})`).join(', ')}, half of it at low confidence.`,

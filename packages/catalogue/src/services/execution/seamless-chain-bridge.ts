@@ -63,7 +63,7 @@ export default defineService({
   tag: 'Execution',
   priceUsd: '2.00',
   summary:
-    'An unsigned bridge transaction: USDC by Circle CCTP, other tokens by LI.FI, checked field by field and tried out.',
+    'An unsigned bridge transaction: USDC by Circle CCTP, other tokens by LI.FI, checked field by field and simulated.',
   keywords:
     'bridge bridging cross chain crosschain move send transfer usdc tokens from one network to another base arbitrum optimism polygon ethereum cctp lifi layer2 l2 swap networks',
   input: z

@@ -74,7 +74,7 @@ export default defineService({
   priceUsd: '0.10',
   featured: true,
   summary:
-    'Where the vehicles of a fleet are, with speed, fuel and ignition as reported, trips, distance and idle time.',
+    'The positions of the vehicles of a fleet, with speed, fuel and ignition as reported, trips, distance and idle time.',
   keywords:
     'fleet truck trucks vehicle vehicles car cars van vans lorry lorries bus drivers driver delivery deliveries gps location position where track tracking fuel speed mileage idle route trips logistics shipment lorry fleet scooter bike boat driving speeding odometer dispatch',
   input: z.object({

@@ -52,7 +52,7 @@ export default defineService({
   tag: 'IoT & DePIN',
   priceUsd: '0.10',
   summary:
-    'What the nearest official weather station in the United States observed last, with units, quality flags and distance.',
+    'The latest observation of the nearest official weather station in the United States, with units, quality flags and distance.',
   keywords:
     'weather station temperature wind speed gust humidity pressure forecast outside now current conditions airport noaa nws cold hot warm chicago york degrees storm observation today city visibility hot sunny cloudy barometer dew point heat wave blizzard phoenix boston',
   input: z

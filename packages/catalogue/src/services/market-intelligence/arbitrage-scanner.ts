@@ -43,7 +43,7 @@ export default defineService({
   tag: 'Market Intelligence',
   priceUsd: '1.25',
   summary:
-    'Where an asset can be bought for less than it is sold elsewhere: order books and Uniswap, fees and gas netted.',
+    'Finds where an asset can be bought for less than it sells for elsewhere: order books and Uniswap, after fees and gas.',
   keywords:
     'arbitrage price difference differences cheaper buy low sell high exchange exchanges profit riskless gap spread binance coinbase kraken opportunity mispriced between markets',
   input: z.object({
@@ -264,7 +264,7 @@ export default defineService({
         ),
         bestNetProfitPercentage: ways[0]?.netPercent ?? null,
         unavailable: scans.flatMap(({ asset, missing }) => missing.map((reason) => ({ asset, reason }))),
-        disclaimer: `Information as of ${new Date(now).toISOString()}, by the rules in provenance.method. Offers are gone in moments; not advice.`,
+        disclaimer: `Information as of ${new Date(now).toISOString()}, by the rules in provenance.method. Offers are gone in moments. Not advice.`,
       },
       {
         method:

@@ -13,7 +13,7 @@ export default defineService({
   tag: 'Prediction Markets',
   priceUsd: '0.25',
   summary:
-    'Open Kalshi markets that a text or ticker finds, with quotes, implied probability, closing time and resolution rule.',
+    'Open Kalshi markets that match a text or ticker, with quotes, implied probability, closing time and resolution rule.',
   keywords: 'kalshi search find look lookup about topic keyword market markets question bets exist',
   input: z.object({
     query: text(200, 'What to look for: words, numbers or the beginning of a ticker'),

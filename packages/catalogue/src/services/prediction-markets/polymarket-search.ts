@@ -21,7 +21,7 @@ export default defineService({
   tag: 'Prediction Markets',
   priceUsd: '0.25',
   summary:
-    'Open Polymarket questions that a text finds, with quotes, depth, implied probability, closing time and resolution rule.',
+    'Open Polymarket questions that match a text, with quotes, depth, implied probability, closing time and resolution rule.',
   keywords:
     'polymarket search find look lookup about topic keyword question questions market markets bet bets exist',
   input: z.object({

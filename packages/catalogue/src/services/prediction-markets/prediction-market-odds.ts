@@ -36,7 +36,7 @@ export default defineService({
   tag: 'Prediction Markets',
   priceUsd: '0.50',
   summary:
-    'What Polymarket and Kalshi say of a topic: each venue’s quotes and depth, and one probability where both ask the same.',
+    'Odds of Polymarket and Kalshi on a topic: each venue’s quotes and depth, and one probability where both ask the same.',
   keywords:
     'odds chance chances probability likely likelihood predict prediction forecast election elections win wins winner president vote bettors betting bookmaker happen will future event politics sport both venues consensus',
   input: z.object({

@@ -8,7 +8,7 @@ import { RULES_AS_OF } from '../../compliance/rules.ts';
 import { defineService } from '../define.ts';
 
 const DISCLAIMER =
-  'Information by the rules named, as of the date given; no legal advice, and not complete. Read each rule at its address before relying on it.';
+  'Information about the rules named, as of the date given. It is not legal advice and not complete: read each rule at its address before you rely on it.';
 
 const DAY_MS = 86_400_000;
 /** Older than this, the answer says how old the rule base is. */
@@ -23,7 +23,7 @@ export default defineService({
   tag: 'Premium',
   priceUsd: '5.00',
   summary:
-    'Which published rules touch an operation in a jurisdiction: citation, address, date, trigger and duties of each, from a dated rule base.',
+    'Published rules that may apply to an operation in a jurisdiction: citation, address, date, trigger and duties of each, from a dated rule base.',
   keywords:
     'law laws legal rule rules regulation regulations regulatory regulator license licence permit allowed jurisdiction country kyc aml gdpr mica bank act duties obligations lawyer advice requirements need sell crypto business startup exchange money transmitter travel europe eu germany tax',
   input: z.object({

@@ -254,7 +254,7 @@ export default defineService({
         codeHash: subject.code?.codeHash ?? null,
         blockNumber: subject.blockNumber === null ? null : Number(subject.blockNumber),
         disclaimer:
-          'Information from a program’s reading of the source, by the rules that it lists. It is no assurance and replaces no audit by people.',
+          'A program read the source and applied the rules that it lists. This is information, not an assurance, and does not replace an audit by people.',
       },
       {
         method: `Static rules on the syntax tree of ${analysis.compiler === null ? 'a tolerant parser' : `solc ${analysis.compiler}`}, each entry walked along its paths with modifiers and internal calls inlined. Score: 100 less ${SEVERITIES.map((severity) => `${POINTS[severity].each} for each ${severity} (at most ${POINTS[severity].most})`).join(', ')}, half of it for findings of low confidence.`,

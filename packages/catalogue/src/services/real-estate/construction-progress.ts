@@ -69,7 +69,7 @@ export default defineService({
   tag: 'Real Estate',
   priceUsd: '1.50',
   summary:
-    'How far a project is by its own milestones: percent, schedule, earned value, and dates of satellite pictures.',
+    'How far a construction project is by its own milestones: percent, schedule, earned value, and dates of satellite pictures.',
   keywords:
     'construction building site build project schedule behind late delay delayed on time milestone milestones contractor progress percent complete finished earned value tower bridge road crane monitor works renovation builder subcontractor foundation crane handover',
   input: z.object({

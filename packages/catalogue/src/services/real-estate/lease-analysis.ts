@@ -267,7 +267,7 @@ export default defineService({
           ),
           missingTerms: missing,
           disclaimer:
-            'Arithmetic on the terms that were given; the words of the lease were not read, and it is no advice.',
+            'Arithmetic on the terms that you sent. The words of the lease were not read, and this is not advice.',
         },
       },
       {

@@ -32,7 +32,7 @@ export default defineService({
   tag: 'Real Estate',
   priceUsd: '0.75',
   summary:
-    'What a home at a US address is worth: the tract’s median value and, where there are any, comparable sales, moved to today by the state’s price index.',
+    'Estimates what a home at a US address is worth: the tract’s median value and, where there are any, comparable sales, moved to today by the state’s price index.',
   keywords:
     'house home houses homes property real estate apartment flat condo value worth price appraisal appraise valuation sell buy buying market estimate zillow address mortgage neighborhood how much villa bungalow townhouse sqft bedrooms comps comparable home',
   input: z.object({
@@ -199,8 +199,8 @@ export default defineService({
           inputsNotUsed: notUsed,
           disclaimer:
             weight > 0
-              ? 'An estimate, and no appraisal: nobody looked at the home itself and its condition.'
-              : 'An estimate for homes of the tract, and no appraisal: the home itself, its size and its condition were not looked at.',
+              ? 'An estimate, not an appraisal: nobody looked at the home itself or its condition.'
+              : 'An estimate for homes of the tract, not an appraisal: the home itself, its size and its condition were not looked at.',
         },
         poweredBy: [
           'U.S. Census Bureau, Federal Housing Finance Agency',

@@ -36,7 +36,7 @@ export default defineService({
   tag: 'Satellite Intelligence',
   priceUsd: '0.25',
   summary:
-    'Which satellite files NASA has for a place and time: ids, times, clouds, outlines and download addresses.',
+    'Lists the satellite files that NASA has for a place and time: ids, times, clouds, outlines and download addresses.',
   keywords:
     'granule granules satellite file files scene scenes data dataset datasets download landsat modis sentinel viirs nasa archive catalog catalogue exist available raw product hdf coverage imagery list',
   input: z.object({

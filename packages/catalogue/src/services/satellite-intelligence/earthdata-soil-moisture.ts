@@ -24,7 +24,7 @@ export default defineService({
   tag: 'Satellite Intelligence',
   priceUsd: '0.25',
   summary:
-    'How wet the ground is at a point: wetness fractions from NASA POWER, and m³/m³ where a source is licensed.',
+    'Moisture of the ground at a point: wetness fractions from NASA POWER, and m³/m³ where a source is licensed.',
   keywords:
     'soil moisture wet dry ground earth irrigation irrigate watering water field farm crops drought agriculture garden mud muddy farmer planting thirsty',
   input: z.object({

@@ -34,7 +34,7 @@ export default defineService({
   tag: 'Satellite Intelligence',
   priceUsd: '0.25',
   summary:
-    'How high the river at a point stands, now and ten days ahead, against its floods of 2, 5 and 20 years.',
+    'The discharge of the river at a point, now and ten days ahead, against its floods of 2, 5 and 20 years.',
   keywords:
     'flood floods flooded flooding river rivers overflow overflows water level high discharge inundation dam burst bank banks rise rising swollen stream next week forecast warning risk dyke levee rhine danube mississippi deluge submerged',
   input: z.object({

@@ -40,7 +40,7 @@ export default defineService({
   tag: 'Satellite Intelligence',
   priceUsd: '0.15',
   summary:
-    'What covers the ground around a point, by class and percent, from the yearly MODIS map of 500 m pixels.',
+    'Land cover of the ground around a point, by class and percent, from the yearly MODIS map of 500 m pixels.',
   keywords:
     'land cover use ground forest farmland cropland urban city desert grassland parcel terrain classification classify type built wetland trees zoning soil what is there map area surface deforestation',
   input: z.object({

@@ -39,7 +39,7 @@ export default defineService({
   priceUsd: '0.25',
   featured: true,
   summary:
-    'One door to five products of a place: precipitation, granules, sea temperature, soil moisture, ocean color.',
+    'One service for five products of a place: precipitation, granules, sea temperature, soil moisture, ocean color.',
   keywords:
     'satellite earth observation nasa data place general several products one door combined all environmental remote sensing',
   input: z

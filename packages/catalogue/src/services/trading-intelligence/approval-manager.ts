@@ -98,7 +98,7 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.20',
   summary:
-    'What a spender may take of a wallet’s token, with unsigned transactions to set or revoke it; or the approvals a wallet gave lately.',
+    'The allowance that a spender has of a wallet’s token, with unsigned transactions to set or revoke it; or the approvals a wallet gave lately.',
   keywords:
     'allowance allowances permission permissions spender allowed spend unlimited infinite revoke remove cancel withdraw grant approve permit contracts',
   input: z

@@ -101,7 +101,7 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.40',
   summary:
-    'What up to 20 swaps would give now, simulated by Uniswap v3’s quoter on chain over all fee tiers, with impact and route.',
+    'Quotes what up to 20 swaps would give now, simulated by Uniswap v3’s quoter on chain over all fee tiers, with impact and route.',
   keywords:
     'swap swaps quotes several many multiple exchange convert trade trades rate receive get out amount uniswap simulate bulk once compare weth wbtc usdc usdt dai slippage price impact route router',
   input: z.object({

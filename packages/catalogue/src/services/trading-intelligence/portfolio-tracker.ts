@@ -27,7 +27,7 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.50',
   summary:
-    'What a wallet holds across chains, what share each holding has, its change over 24 hours and, where nodes still know, a week of daily values.',
+    'What a wallet holds across chains: the share of each holding, the change over 24 hours and, where nodes still have it, a week of daily values.',
   keywords:
     'portfolio holdings track tracking performance gain loss gains losses profit pnl history week changed allocation breakdown wallet worth net value over time my investments assets chart',
   input: z.object({

@@ -68,7 +68,7 @@ export default defineService({
   name: 'Solana Yield Finder',
   tag: 'Trading Intelligence',
   priceUsd: '0.25',
-  summary: 'Yields on Solana by DefiLlama: highest first, with what speaks against each.',
+  summary: 'Yields on Solana by DefiLlama, highest first, with the warnings about each.',
   keywords:
     'yield apy apr interest earn earning staking stake farm farming lend lending deposit stablecoin best return passive income solana sol defi rate rates savings',
   input: z.object({

@@ -14,7 +14,7 @@ import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../shared/walle
 const DAY_MS = 86_400_000;
 const EVIDENCE_SHOWN = 50;
 const DISCLAIMER =
-  'Information from public data as of the times given, by the points shown; no finding of law, and no advice.';
+  'Information from public data as of the times given, scored by the points shown. It is not a legal finding and not advice.';
 
 export default defineService({
   path: 'wallet-risk',
@@ -22,7 +22,7 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.50',
   summary:
-    'Sanctions, mixers, age and activity of an EVM wallet from dated lists and the chain itself, as a card of points.',
+    'Sanctions, mixers, age and activity of an EVM wallet from dated lists and the chain itself, scored point by point.',
   keywords:
     'trust trustworthy safe dangerous suspicious wallet address counterparty screening mixer tornado aml dirty stolen tainted hacker reputation check before sending risky blacklist',
   input: z.object({

@@ -28,7 +28,7 @@ const POWERS: Readonly<Record<Power, { severity: Severity; title: string; effect
   mint: {
     severity: 'MEDIUM',
     title: 'Units can be minted',
-    effect: 'make new units, which are worth what others hold less',
+    effect: 'make new units, which dilutes what others hold',
   },
   blacklist: { severity: 'MEDIUM', title: 'Holders can be blocked', effect: 'keep a holder from selling' },
   fees: { severity: 'MEDIUM', title: 'Fees can be changed', effect: 'raise what a transfer costs' },
@@ -58,7 +58,7 @@ export function findingsOf(facts: ScanFacts): ScanFinding[] {
             severity: 'HIGH' as const,
             confidence: 'high' as const,
             title: 'It is paused now',
-            detail: 'paused() says true: what it guards does not work at present.',
+            detail: 'paused() returns true: the functions that the pause guards do not work now.',
           },
         ]
       : []),
@@ -68,8 +68,8 @@ export function findingsOf(facts: ScanFacts): ScanFinding[] {
             id: 'source-not-verified',
             severity: 'MEDIUM' as const,
             confidence: 'high' as const,
-            title: 'Nobody has published its source on Sourcify',
-            detail: 'What the code is meant to do can be read by nobody but from its bytes.',
+            title: 'Its source is not published on Sourcify',
+            detail: 'Without the source, what the code does can only be read from its bytes.',
           },
         ]
       : []),
@@ -106,7 +106,7 @@ function ofTrade(trade: TokenTrade | null): ScanFinding[] {
           id: 'nothing-arrived',
           severity: 'CRITICAL',
           confidence: 'high',
-          title: 'Nothing of what was bought arrived',
+          title: 'The bought tokens did not arrive',
           detail: `The pool ${trade.pool} sent the token in a simulated purchase, and the buyer's balance did not grow.`,
         },
       ];
@@ -216,7 +216,7 @@ function ofProxy(proxy: ContractCode['proxy']): ScanFinding[] {
       severity: 'MEDIUM',
       confidence: 'high',
       title: 'The code behind it can be replaced',
-      detail: `It is a proxy (${proxy.kind}) and leads to ${proxy.implementation} now.${by} What was scanned need not stay.`,
+      detail: `It is a proxy (${proxy.kind}) and leads to ${proxy.implementation} now.${by} The scanned code may be replaced by other code.`,
     },
   ];
 }
