@@ -188,7 +188,7 @@ function registrationRoutes(
       throw new Problem(
         409,
         'TOO_MANY_DEVICES',
-        'This account and the keys that were bought with its credit have as many devices as they may. Revoke one first.',
+        'This account and the keys that were bought with its credit have as many devices as is allowed. Revoke one first.',
       );
     if (!('secret' in made)) throw conflictOf(made.conflict);
     parts.takeDue();

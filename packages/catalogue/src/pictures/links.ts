@@ -122,7 +122,7 @@ function notOurs(): Problem {
   return new Problem(
     403,
     'PICTURE_LINK_INVALID',
-    'This is no address of a picture that was signed here. Use image.url of an answer as it stands, with all of its parts.',
+    'This address of a picture was not signed by this server. Use image.url of an answer as it stands, with all of its parts.',
   );
 }
 

@@ -236,7 +236,11 @@ async function chargedCall(
     where c.account_id = ${String(accountId)} and c.id = ${callId}`;
   if (call === undefined) throw new Problem(404, 'NO_SUCH_CALL', 'This account has no such call.');
   if (call.state !== 1 || call.revenue !== HOUSE_ACCOUNTS.revenue_credits)
-    throw new Problem(409, 'CALL_NOT_CHARGED', 'Nothing was taken for this call that could go back.');
+    throw new Problem(
+      409,
+      'CALL_NOT_CHARGED',
+      'Nothing was charged for this call, so nothing can be refunded.',
+    );
   // The same id as when a call could not be delivered: a price goes back once, whoever sends it.
   const transferId = transferIdFor(`refund:${callId}`);
   const refunds = await transaction`
@@ -249,7 +253,7 @@ async function chargedCall(
 const NO_PAYMENT_REFUND: Readonly<Record<NoPaymentRefund, [status: number, code: string, message: string]>> =
   {
     unknown: [404, 'NO_SUCH_CALL', 'No chain paid for a call of this id.'],
-    not_charged: [409, 'CALL_NOT_CHARGED', 'Nothing was taken for this call that could go back.'],
+    not_charged: [409, 'CALL_NOT_CHARGED', 'Nothing was charged for this call, so nothing can be refunded.'],
     already: [409, 'CALL_ALREADY_REFUNDED', 'Money of this call has gone back already, or is on its way.'],
     not_final: [
       409,

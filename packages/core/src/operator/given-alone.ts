@@ -40,7 +40,7 @@ export async function refuseAlone(
     409,
     'SECOND_OPERATOR_NEEDED',
     gift.act === 'refund_order'
-      ? 'With what went back of this order meanwhile, this refund needs a second operator. Ask for it again to put it before one.'
+      ? 'Together with the earlier refunds of this order, this refund needs a second operator. Ask for it again to put it before one.'
       : 'With what you gave alone in the last 24 hours, this needs a second operator. Ask for it again to put it before one.',
   );
 }

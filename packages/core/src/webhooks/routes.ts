@@ -222,7 +222,7 @@ function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { o
       throw new Problem(
         409,
         'TOO_MANY_WAITING',
-        'Enough messages wait to be sent there, or were written for it in a day. See to its receiver first.',
+        'Too many messages wait to be sent to this webhook, or were written for it in a day. Repair its receiver first.',
       );
     reply.code(202);
     return { success: true, webhookId: webhook.id, deliveryId: id };
@@ -254,7 +254,7 @@ function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { o
         throw new Problem(
           404,
           'DELIVERY_NOT_FOUND',
-          'There is no such delivery, it waits to be sent anyway, or enough others wait.',
+          'There is no such delivery, it is already waiting to be sent, or too many others wait.',
         );
       reply.code(202);
       return { success: true, webhookId: webhook.id, deliveryId };

@@ -385,13 +385,13 @@ const REMEDIES: Readonly<Record<string, { code: string; message: string; instead
   NotEnoughLiquidity: {
     code: 'NOT_ENOUGH_LIQUIDITY',
     message:
-      'The protocols cannot pay so much out at the moment. Take what there is, or take your part of each position itself.',
+      'The protocols cannot pay out this much now. Withdraw what is available, or take your part of each position itself.',
     instead: ['available', 'in-kind'],
   },
   NotHandedOver: {
     code: 'NOT_HANDED_OVER',
     message:
-      'A part is not handed over at the moment. Wait, or take what there is; in-kind-partly gives that part up to those who stay.',
+      'A protocol does not hand over its part now. Wait, or withdraw what is available; in-kind-partly leaves that part to the other holders.',
     instead: ['available', 'in-kind-partly'],
   },
 };

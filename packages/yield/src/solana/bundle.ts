@@ -192,7 +192,7 @@ const CODES: Readonly<Record<number, { code: string; message: string }>> = {
   17: { code: 'ACCOUNT_FROZEN', message: 'A token account of the wallet is frozen by the issuer.' },
   6008: {
     code: 'INSUFFICIENT_LIQUIDITY',
-    message: 'So much is not in the reserve at the moment: it is lent out.',
+    message: 'The reserve does not hold this much now: it is lent out.',
   },
   6042: { code: 'RESERVE_CLOSED', message: 'The lending market is in emergency mode.' },
   6064: { code: 'WITHDRAWAL_CAP', message: 'The reserve lets no more out in this interval.' },

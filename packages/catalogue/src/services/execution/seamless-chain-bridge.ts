@@ -368,7 +368,7 @@ async function triedBurn(
     throw new ServiceFailure({
       status: 502,
       code: 'BRIDGE_MISSING',
-      message: `There is no contract at ${TOKEN_MESSENGER} on ${chain.name}: nothing is handed out that would call it.`,
+      message: `There is no contract at ${TOKEN_MESSENGER} on ${chain.name}: no transaction that calls it is given out.`,
     });
   }
   if (from === undefined || data === null) return untried('it needs fromAddress and a recipient');
@@ -439,7 +439,7 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
     throw new ServiceFailure({
       status: 502,
       code: 'BRIDGE_MISSING',
-      message: `There is no contract at ${LIFI_DIAMOND} on ${chain.name}: nothing is handed out that would call it.`,
+      message: `There is no contract at ${LIFI_DIAMOND} on ${chain.name}: no transaction that calls it is given out.`,
     });
   }
   const { transactionRequest, estimate, action } = quote;

@@ -109,7 +109,7 @@ export default defineService({
     if (places.size === 0) {
       throw noAnswer(
         'SOURCE_NOT_AVAILABLE',
-        `None of ${wanted.join(', ')} can be read by a server without a contract. There are: news, hackernews.`,
+        `None of ${wanted.join(', ')} can be read by a server without a contract. These can: news, hackernews.`,
         'sources',
       );
     }

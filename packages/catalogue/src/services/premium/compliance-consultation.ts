@@ -116,7 +116,7 @@ export default defineService({
     if (subjects.length === 0) {
       throw noAnswer(
         'SUBJECT_NOT_COVERED',
-        `The rule base holds nothing of "${operationType}". It covers: ${holds.subjects}.`,
+        `The rule base has no rules on "${operationType}". It covers: ${holds.subjects}.`,
         'operationType',
       );
     }
@@ -127,7 +127,7 @@ export default defineService({
     if (known.length === 0) {
       throw noAnswer(
         'JURISDICTION_NOT_COVERED',
-        `The rule base holds nothing of ${jurisdiction.join(', ')}. It covers: ${holds.jurisdictions}.`,
+        `The rule base has no rules of ${jurisdiction.join(', ')}. It covers: ${holds.jurisdictions}.`,
         'jurisdiction',
       );
     }
@@ -136,7 +136,7 @@ export default defineService({
     if (local.length === 0 && !known.includes('INTL')) {
       throw noAnswer(
         'SUBJECT_NOT_COVERED',
-        `For ${known.join(', ')} the rule base holds nothing of ${subjects.join(', ')}. It covers, each for some jurisdictions: ${holds.subjects}.`,
+        `For ${known.join(', ')} the rule base has no rules on ${subjects.join(', ')}. It covers, each for some jurisdictions: ${holds.subjects}.`,
         'operationType',
       );
     }

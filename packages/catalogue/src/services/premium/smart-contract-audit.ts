@@ -388,7 +388,7 @@ function analysed(result: Awaited<ReturnType<typeof codeAnalyser.analyse>>): Ana
       throw new ServiceFailure({
         status: 503,
         code: 'AUDITS_BUSY',
-        message: 'Audits run one at a time, and as many as may are waiting. Try again shortly.',
+        message: 'Audits run one at a time, and the queue is full. Try again shortly.',
         retryAfterMs: BUSY_RETRY_MS,
       });
   }

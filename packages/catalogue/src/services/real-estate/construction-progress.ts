@@ -200,7 +200,7 @@ export default defineService({
     if (milestones.length === 0 || milestones.every(({ weight }) => weight === 0)) {
       throw noAnswer(
         'NO_MILESTONES',
-        'Progress is told from milestones: give at least one that weighs something.',
+        'Progress is measured by milestones: send at least one whose weight is above 0.',
         'milestones',
         WAYS_TO_TELL,
       );

@@ -244,11 +244,7 @@ function isCompared(name: (typeof NOT_USED)[number]): boolean {
 async function find(address: string, { upstreams }: RunContext<Needed>) {
   const country = address.split(',').at(-1)?.trim().toLowerCase().replace(/\.$/, '') ?? '';
   if (OTHER_COUNTRIES.has(country))
-    throw noAnswer(
-      'OUT_OF_COVERAGE',
-      'There is public data for addresses in the United States alone.',
-      'address',
-    );
+    throw noAnswer('OUT_OF_COVERAGE', 'Public data covers addresses in the United States only.', 'address');
   const { value, source } = await upstreams.censusgeocoder.addresses(
     address.replace(/,?\s+(?:USA|U\.S\.A\.|US|United States(?: of America)?)\.?$/i, ''),
   );
@@ -256,7 +252,7 @@ async function find(address: string, { upstreams }: RunContext<Needed>) {
   if (found === undefined)
     throw noAnswer(
       'OUT_OF_COVERAGE',
-      'The Census Geocoder knows no such address in the United States. Give house number, street, city and state, or ZIP code.',
+      'The Census Geocoder does not find this address in the United States. Give house number, street, city and state, or ZIP code.',
       'address',
     );
   const tracts = new Set(value.map(({ tract }) => JSON.stringify(tract)));

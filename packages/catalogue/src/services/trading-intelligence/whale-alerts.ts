@@ -266,7 +266,7 @@ async function scan(
 function unwatchable(token: Address, chain: EvmChainName, decimals: number | null): Error {
   return decimals === null
     ? notFound('tokenAddress', `There is no ERC-20 token at ${token} on ${chain}.`)
-    : noAnswer('TOKEN_NOT_PRICED', `Nobody knows a sure price of ${token} on ${chain}.`, 'tokenAddress');
+    : noAnswer('TOKEN_NOT_PRICED', `No reliable price is known for ${token} on ${chain}.`, 'tokenAddress');
 }
 
 async function nothingToScan(scans: readonly Scan[], chains: EvmChains): Promise<Error> {

@@ -76,7 +76,7 @@ export function lostKeyRoutes(
         throw new Problem(
           409,
           'PAYMENT_REVERSED',
-          'The payment went back or is disputed, so there is no key for it.',
+          'The payment was returned or is disputed, so there is no key for it.',
         );
       case 'frozen':
         throw new Problem(
@@ -135,7 +135,7 @@ function notSent(sent: Exclude<LinkSent, { status: 'sent' }>): Problem {
       return new Problem(
         409,
         'PAYMENT_REVERSED',
-        'The payment went back or is disputed, so there is no key for it.',
+        'The payment was returned or is disputed, so there is no key for it.',
       );
     case 'no_key':
       return new Problem(

@@ -115,7 +115,7 @@ function notPaid(order: CardOrder, checkout: HostedCheckout): Problem {
     return new Problem(
       402,
       'AUTHENTICATION_REQUIRED',
-      'The card’s bank wants to ask its owner, which an agent cannot answer. Use the hosted checkout.',
+      'The card’s bank asks its owner to confirm, which an agent cannot do. Use the hosted checkout.',
       { details: { ...details, hostedCheckout: checkout } },
     );
   }

@@ -52,10 +52,7 @@ export function sensorsOf(device: ReportingDevice, asked: string): string[] {
 /** @throws noAnswer when nothing of what was requested was reported within the retention time */
 export function assertReported<T>(found: T | null | undefined): T {
   if (found !== null && found !== undefined) return found;
-  throw noAnswer(
-    'NO_READINGS',
-    'The device has reported nothing of this kind in the time that is asked for.',
-  );
+  throw noAnswer('NO_READINGS', 'The device reported nothing of this kind in the requested time.');
 }
 
 /** The device as a source. @param latest its latest reading that the answer holds */

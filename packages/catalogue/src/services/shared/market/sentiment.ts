@@ -74,7 +74,7 @@ export function verdictOf(
   if (documents === 0 || shares === 0) {
     throw noAnswer(
       'INSUFFICIENT_DATA',
-      `Nothing was written on ${subject} in the window, so there is no sentiment to measure.`,
+      `No text about ${subject} was found in the window, so there is no sentiment to measure.`,
       field,
     );
   }

@@ -55,7 +55,7 @@ export async function evmPayment(
 ) {
   const contract = chain.usdc;
   if (isAddressEqual(recipient, zeroAddress) || isAddressEqual(recipient, contract)) {
-    throw noAnswer('RECIPIENT_UNUSABLE', 'What is paid to this address is lost.', 'recipient');
+    throw noAnswer('RECIPIENT_UNUSABLE', 'A payment to this address would be lost.', 'recipient');
   }
   const [decimals, fees, recipientSanctioned, payerSanctioned, nonce] = await Promise.all([
     usdcDecimals(chain).catch((error: unknown) => {
