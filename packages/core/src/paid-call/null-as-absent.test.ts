@@ -93,8 +93,9 @@ function service(path: string): Service {
 }
 
 test('what lies deeper than any input is left as it is', () => {
-  const node: JsonSchema = { type: 'object', properties: {} };
-  node.properties = { a: { type: 'string' }, in: node };
+  const properties: Record<string, JsonSchema> = { a: { type: 'string' } };
+  const node: JsonSchema = { type: 'object', properties };
+  properties.in = node;
   const nested = (depth: number): unknown => (depth === 0 ? { a: null } : { in: nested(depth - 1) });
   const without = (depth: number): unknown => (depth === 0 ? {} : { in: without(depth - 1) });
   assert.deepEqual(withoutNulls(nested(20), node), without(20));
