@@ -16,7 +16,7 @@ export interface Mutant {
 export interface MutantsOfFile {
   file: string;
   tests: readonly string[];
-  /** What is found, what is written there instead, and why a survivor is accepted. */
+  /** The text that is found, the text that is written there instead, and why a survivor is accepted. */
   bugs: readonly (readonly [find: string, replace: string, accepted?: string])[];
 }
 

@@ -14,7 +14,7 @@ const STAGES = join(ROOT, 'node_modules/.cache/pack');
 const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield'] as const;
 export type Packed = (typeof PACKED)[number];
 
-/** What a package holds beside its code, by its name in the package. */
+/** The files that a package holds beside its code. */
 const BESIDE: Readonly<Partial<Record<Packed, readonly string[]>>> = {
   core: ['web/*.{html,js,css,svg}'],
   contracts: ['src/**/*.sol', 'test/*.sol'],

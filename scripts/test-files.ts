@@ -58,7 +58,7 @@ export function listTestFiles(root: string): string[] {
   }).map((path) => path.replaceAll('\\', '/'));
 }
 
-/** What each file that was read imports itself. Most test files share most of what they import. */
+/** The imports of each file that was read. Most test files share most of what they import. */
 type KnownImports = Map<string, readonly string[]>;
 
 const FROM = /^(?:import|export)\s+(?!type\b)(?:[^;']*?\sfrom\s+)?'([^']+)'/gm;

@@ -460,7 +460,7 @@ export const YIELD: House = {
   ],
 };
 
-/** What puts the packages together. */
+/** The shop, which puts the packages together. */
 export const SHOP: House = {
   root: 'apps/shop/src/',
   rooms: [

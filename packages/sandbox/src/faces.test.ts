@@ -56,7 +56,9 @@ test('chain and facilitator: viem pays on the chain, and a payment that x402 sig
   const wallet = createWalletClient({ account: payer, chain: base, transport: http(chain.url) });
   const beforeMicros = await held();
   const hash = await wallet.writeContract({
-    ...{ address: USDC, abi: TOKEN, functionName: 'transfer' },
+    address: USDC,
+    abi: TOKEN,
+    functionName: 'transfer',
     args: [recipient.address, 250_000n],
   });
   assert.equal((await client.waitForTransactionReceipt({ hash })).status, 'success');
@@ -100,7 +102,10 @@ test('tempo: viem reads what its faucet gave', async (context) => {
   const client = createPublicClient({ chain: tempo, transport: http(chain.url) });
   assert.equal(await client.getChainId(), tempo.id);
   const balance = await client.readContract({
-    ...{ address: USDC_E, abi: TOKEN, functionName: 'balanceOf', args: [address] },
+    address: USDC_E,
+    abi: TOKEN,
+    functionName: 'balanceOf',
+    args: [address],
   });
   assert.equal(balance, 1_000_000n);
 });
@@ -131,7 +136,10 @@ test('cards: the official library pays with a test card', async (context) => {
   const { hostname, port } = new URL(provider.url);
   const stripe = new Stripe(secretKey, { host: hostname, port, protocol: 'http', telemetry: false });
   const intent = await stripe.paymentIntents.create({
-    ...{ amount: 500, currency: 'usd', payment_method: 'pm_card_visa', confirm: true },
+    amount: 500,
+    currency: 'usd',
+    payment_method: 'pm_card_visa',
+    confirm: true,
     automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
   });
   assert.deepEqual([intent.status, intent.livemode], ['succeeded', false]);
@@ -143,7 +151,10 @@ test('mailbox: a mail that nodemailer sends is there to be read', async (context
   const transport = createTransport(mailbox.smtpUrl);
   context.after(() => transport.close());
   const sent = await transport.sendMail({
-    ...{ from: 'shop@example.com', to: 'owner@example.org', subject: 'Your key', text: 'It is here.' },
+    from: 'shop@example.com',
+    to: 'owner@example.org',
+    subject: 'Your key',
+    text: 'It is here.',
   });
   assert.deepEqual(sent.accepted, ['owner@example.org']);
   const page = await (await fetch(mailbox.url)).text();

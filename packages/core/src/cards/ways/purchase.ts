@@ -148,7 +148,7 @@ export function createPurchases(parts: {
     return null;
   }
 
-  /** What became of a purchase, from wherever it stands. */
+  /** Finds what became of a purchase, from wherever it stands. */
   async function outcomeOf(known: CardOrder, idempotencyKey: string): Promise<PurchaseOutcome> {
     let order = known;
     if (order.state === 'open') {
