@@ -37,10 +37,11 @@ async function look(body: Record<string, unknown>, using = lists, now = Date.now
   return { ...(made.fields.data as unknown as Told), notes: made.notes.join(' '), sources: made.sources };
 }
 
-const refusedWith = (status: number, field?: string) => (error: unknown) =>
+const refusedWith = (status: number, field?: string, code?: string) => (error: unknown) =>
   error instanceof ServiceFailure &&
   error.status === status &&
-  (field === undefined || error.field === field);
+  (field === undefined || error.field === field) &&
+  (code === undefined || error.code === code);
 
 describe('fraud-detection', () => {
   it('takes the transaction as the whole body, as clients send it', async () => {
@@ -126,8 +127,11 @@ describe('fraud-detection', () => {
     assert(!fraudDetection.input.safeParse({ transactionData: { colour: 'red' } }).success);
     assert(!fraudDetection.input.safeParse(fraudDetection.adapt?.({}) ?? {}).success);
     await assert.rejects(look({ amount: 'much' }), refusedWith(422, 'transactionData.amount'));
-    await assert.rejects(look({ amount: -5 }), refusedWith(422, 'transactionData.amount'));
-    await assert.rejects(look({ timestamp: 'yesterday' }), refusedWith(422, 'transactionData.timestamp'));
+    await assert.rejects(look({ amount: -5 }), refusedWith(422, 'transactionData.amount', 'NOT_AN_AMOUNT'));
+    await assert.rejects(
+      look({ timestamp: 'yesterday' }),
+      refusedWith(422, 'transactionData.timestamp', 'NOT_A_TIME'),
+    );
     await assert.rejects(
       look({ transactionData: { amount: 5 }, historicalPatterns: [{ amount: 1 }, { amount: 'x' }] }),
       refusedWith(422, 'historicalPatterns.1.amount'),

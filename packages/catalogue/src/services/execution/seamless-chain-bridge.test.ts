@@ -180,7 +180,11 @@ describe('USDC by Circle', () => {
       },
     };
     assert.match((await made(USDC_ARB, slow)).notes, /no fast transfer/);
-    await assert.rejects(run({ ...USDC_ARB, amount: '10000001' }), { status: 422, field: 'amount' });
+    await assert.rejects(run({ ...USDC_ARB, amount: '10000001' }), {
+      status: 422,
+      code: 'AMOUNT_TOO_LARGE',
+      field: 'amount',
+    });
     await assert.rejects(run({ ...USDC_ARB, amount: '1.0000001' }), { status: 422, field: 'amount' });
     await assert.rejects(run(USDC_ARB, { cctp: { fees: down('cctp') } }), { status: 503 });
   });
@@ -333,10 +337,12 @@ describe('other tokens by LI.FI', () => {
   it('need a sender, a recipient, a token that is known and a route', async () => {
     await assert.rejects(run({ ...ETH_ARB, fromAddress: undefined }, by(q)), {
       status: 422,
+      code: 'SENDER_NEEDED',
       field: 'fromAddress',
     });
     await assert.rejects(run({ ...ETH_ARB, fromAddress: USDC, recipient: undefined }, by(q)), {
       status: 422,
+      code: 'RECIPIENT_NEEDED',
       field: 'recipient',
     });
     await assert.rejects(run({ ...ETH_ARB, token: 'NOPE' }, by(q)), { status: 422, field: 'token' });

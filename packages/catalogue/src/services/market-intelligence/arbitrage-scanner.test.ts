@@ -110,6 +110,7 @@ describe('arbitrage scanner', () => {
     await assert.rejects(run({ ...noChains, assets: ['ETH'] }, dark), { status: 503 });
     await assert.rejects(run({ ...noChains, assets: ['NOPE'] }, venues(null, null, null)), {
       status: 422,
+      code: 'NO_MARKET',
       field: 'assets',
     });
     const off = {

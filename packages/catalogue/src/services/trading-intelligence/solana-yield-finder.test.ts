@@ -83,7 +83,11 @@ describe('solana yield finder', () => {
 
   it('says which protocols there are when it does not know the one that was named', async () => {
     assert.deepEqual(idsOf(await run({ protocol: 'Kamino Lend' })), ['a']);
-    await assert.rejects(run({ protocol: 'aave' }), (error: Error) => /kamino-lend/.test(error.message));
+    await assert.rejects(run({ protocol: 'aave' }), {
+      status: 422,
+      code: 'UNKNOWN_PROTOCOL',
+      message: /kamino-lend/,
+    });
   });
 
   it('fails with its source', async () => {

@@ -78,7 +78,7 @@ describe('token metadata', () => {
     });
     await assert.rejects(
       run({ tokenAddress: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', chain: 'base' }),
-      { status: 422, field: 'tokenAddress' },
+      { status: 422, code: 'OTHER_KIND_OF_ADDRESS', field: 'tokenAddress' },
     );
   });
 

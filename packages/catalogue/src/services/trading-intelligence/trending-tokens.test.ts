@@ -92,6 +92,18 @@ describe('trending tokens', () => {
     await assert.rejects(run({ chain: 'base' }, failing), { status: 503 });
   });
 
+  it('says when its source does not cover the chain', async () => {
+    const uncovered: FakeUpstreams = {
+      ...boosts,
+      geckoterminal: { trendingPools: async () => reply('geckoterminal', null) },
+    };
+    await assert.rejects(run({ chain: 'base' }, uncovered), {
+      status: 422,
+      code: 'CHAIN_NOT_COVERED',
+      field: 'chain',
+    });
+  });
+
   it('says when it cannot rank over the window asked for', async () => {
     const { fields, notes } = await run({ timeframe: '7d' }, { ...pages([pool(1)]), ...boosts });
     assert.equal(fields.window, '24h');
