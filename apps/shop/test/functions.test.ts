@@ -89,7 +89,7 @@ const functionsIn = async (sql: Database) =>
 
 /** The files of this version, with some texts changed. */
 function textsWith(changed: Readonly<Record<string, (text: string) => string>>): SqlTexts {
-  const folder = join(import.meta.dirname, '../src');
+  const folder = join(import.meta.dirname, '../../../packages/core/src');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => /functions[/\\][\w.]+\.sql$/.test(path))
     .map((path): [string, string] => [
