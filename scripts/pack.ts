@@ -46,7 +46,7 @@ export function pack(names: readonly Packed[], into: string): string[] {
     const stage = join(STAGES, name);
     rmSync(stage, { recursive: true, force: true });
     mkdirSync(stage, { recursive: true });
-    if (existsSync(join(folderOf(name), 'src')) && name !== 'contracts') compile(name, stage);
+    if (name !== 'contracts') compile(name, stage);
     for (const pattern of BESIDE[name] ?? []) copyFiles(folderOf(name), pattern, stage);
     cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
     const readme = join(folderOf(name), 'README.md');
@@ -139,7 +139,7 @@ function run(program: string, args: readonly string[], cwd: string): string {
   return done.stdout;
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const into = resolve(process.argv[2] ?? join(ROOT, 'dist'));
   for (const archive of pack(PACKED, into)) process.stdout.write(`${archive}\n`);
 }

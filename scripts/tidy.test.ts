@@ -348,8 +348,15 @@ describe('a table has one owner,', () => {
   });
 });
 
+const ANY_CODE = '{*,{apps,packages,bench,scripts,examples,contracts}/**/*}.{ts,js,mjs,cjs}';
+
+test('a program that is a module too is told by its path, which Node 22 can tell', () => {
+  const told = files(ANY_CODE).filter((path) => /import\.meta\.main\b/.test(read(path)));
+  assert.deepEqual(told, [], 'Compare process.argv[1] with import.meta.filename.');
+});
+
 test('no literal is spread inside another', () => {
-  const everywhere = files('{*,{apps,packages,bench,scripts,examples,contracts}/**/*}.{ts,js,mjs,cjs}');
+  const everywhere = files(ANY_CODE);
   assert(everywhere.length > 1_000);
   const spread = everywhere.filter((path) => /\.\.\.[\s(]*\{/.test(read(path)));
   assert.deepEqual(spread, [], 'Write its properties in its place, or spread a group that has a name.');

@@ -11,13 +11,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { usdToMicros } from '../../../packages/core/src/ledger/money.ts';
 import { pack } from '../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { freePort } from './fire/server-process.fixture.ts';
 import { jsonOf } from './server.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -43,14 +43,6 @@ function install(archive: string, name: string): void {
 function link(target: string, path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   symlinkSync(target, path, 'junction');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  return typeof address === 'object' && address !== null ? address.port : assert.fail('no port');
 }
 
 describe('a shop outside of the repository', () => {

@@ -95,7 +95,8 @@ function inherited(...names: readonly string[]): Record<string, string> {
   );
 }
 
-async function freePort(): Promise<number> {
+/** A port that nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -43,7 +43,7 @@ export function compileContracts(): CompiledContract[] {
   });
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   for (const compiled of compileContracts())
     writeFileSync(compiledFile(compiled.contract), `${JSON.stringify(compiled, null, 2)}\n`);
 }

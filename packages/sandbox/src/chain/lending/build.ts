@@ -521,7 +521,7 @@ function sha256(snapshot: Snapshot): string {
   return createHash('sha256').update(JSON.stringify(snapshot)).digest('hex');
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const { exitCode } = await runForge(['build', 'contracts/src', 'contracts/sandbox'], { shows: 'output' });
   if (exitCode !== 0) process.exit(exitCode);
   const { snapshot, manifest } = await buildLending();
