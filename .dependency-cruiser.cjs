@@ -1,7 +1,7 @@
 /** The walls of scripts/walls.ts as rules, and what holds for all rooms alike. */
 // It reads TypeScript with this package, and without it would look at nothing and find no fault.
 require('@swc/core');
-const { HOUSES, SHOP, patternOf } = require('./scripts/walls.ts');
+const { HOUSES, SHOP, floorOf, patternOf } = require('./scripts/walls.ts');
 
 const OF_THE_SERVER = '^(apps/shop|packages/(core|catalogue|yield))/src/';
 const OURS = '^(apps|packages|bench|scripts|examples|contracts)/';
@@ -43,9 +43,20 @@ module.exports = {
         from: { path: patternOf(house, room) },
         to: {
           path: OURS,
-          pathNot: ['/node_modules/', ...[room, ...knows].map((path) => patternOf(house, path))],
+          pathNot: [
+            '/node_modules/',
+            ...[room, ...knows, ...floorOf(house, room)].map((path) => patternOf(house, path)),
+          ],
         },
       })),
+    {
+      name: 'nobody-reaches-inside',
+      comment:
+        'The files of a folder `inside/` serve the folder around it; others import the files beside it.',
+      severity: 'error',
+      from: { path: '^(.*/)[^/]+$', pathNot: '^(bench|scripts)/' },
+      to: { path: '/inside/', pathNot: ['^$1inside/', '^$1[^/]+$'] },
+    },
     {
       name: 'nobody-reads-the-environment',
       comment: 'config.ts turns the environment into a Config; what starts a process hands it over.',

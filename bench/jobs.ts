@@ -3,10 +3,10 @@ import { connectDatabase, connectPools, type Pools } from '../packages/core/src/
 import { migrate } from '../packages/core/src/db/migrate.ts';
 import { createLedger } from '../packages/core/src/ledger/ledger.ts';
 import { newTransferId } from '../packages/core/src/ledger/transfer-id.ts';
-import { createCallStore } from '../packages/core/src/paid-call/calls.ts';
-import { createReconciler } from '../packages/core/src/paid-call/reconcile-calls.ts';
-import { createSettlementStore } from '../packages/core/src/paid-call/settlement-store.ts';
-import { createUndeliveredCalls } from '../packages/core/src/paid-call/undelivered.ts';
+import { createCallStore } from '../packages/core/src/paid-call/inside/calls.ts';
+import { createReconciler } from '../packages/core/src/paid-call/inside/reconcile-calls.ts';
+import { createSettlementStore } from '../packages/core/src/paid-call/inside/settlement-store.ts';
+import { createUndeliveredCalls } from '../packages/core/src/paid-call/inside/undelivered.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { fillWithPastTransfers } from './past-transfers.ts';
 import type { Plan } from './plan.ts';

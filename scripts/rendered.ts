@@ -21,9 +21,14 @@ function walls(): string[] {
         knows?.map((path) => `\`${path === '' ? root : named(path)}\``).join(', ') ?? 'everything';
       return `| \`${root.replace(/src\/$/, '')}\` \`${room}\` | ${known === '' ? 'nothing' : known} | ${because} |`;
     });
+  const floorsOf = ({ root, floor }: House) =>
+    floor === undefined
+      ? []
+      : `| \`${root.replace(/src\/$/, '')}\` every folder | ${floor.map((path) => `\`${named(path)}\``).join(', ')} | These know none of the folders that stand on them. |`;
   return [
     '| Folder or file | May know, beside itself, npm packages and Node | Because |',
     '|---|---|---|',
+    ...[CORE, CATALOGUE, YIELD, SHOP].flatMap(floorsOf),
     ...[CORE, CATALOGUE, YIELD, SHOP].flatMap(rowsOf),
   ];
 }

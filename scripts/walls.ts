@@ -5,7 +5,7 @@
  * A row says what a folder or file may import beside itself, npm packages and Node. A folder ends in `/`, a file in
  * `.ts`, and braces list several files of one folder. A folder needs no row if each of its own folders has one. Types
  * count too, because a type creates the same dependency as a value. Tests and their fixtures may import more, and are
- * left out.
+ * left out. What stands in a folder `inside/` is imported by the folder around it alone.
  */
 export interface Wall {
   /** Path from the house's root. */
@@ -18,6 +18,8 @@ export interface Wall {
 export interface House {
   /** Path from the root of the repository, with `/` at its end. */
   root: string;
+  /** Paths that every room may import, but for those that stand in them. */
+  floor?: readonly string[];
   rooms: readonly Wall[];
 }
 
@@ -28,64 +30,33 @@ const CORE_PACKAGE = '/packages/core/';
 /** The fare box. Rows on the same level are in alphabetical order. A path that begins with `/` starts at the repository's root. */
 export const CORE: House = {
   root: 'packages/core/src/',
+  floor: ['words/', 'jobs/schedule.ts', 'part.ts', 'declared.ts', 'metrics.ts', PROCESS],
   rooms: [
     {
       room: 'a2a/',
-      knows: [
-        'service/',
-        'paid-call/{about-call,door,fate,free-hang-ups,part,rail,sale,terms-in-message}.ts',
-        'keys/{api-key,keys}.ts',
-        'http/',
-        'db/connection.ts',
-        'words/nearest.ts',
-        'jobs/schedule.ts',
-        'part.ts',
-        'declared.ts',
-      ],
+      knows: ['service/', 'paid-call/', 'keys/{api-key,keys}.ts', 'http/', 'db/connection.ts'],
       because:
         'A door of its own to the paid call, in the words of A2A: its tasks know calls, and move no money.',
     },
     {
       room: 'account/',
-      knows: ['keys/', 'cards/', 'ledger/', 'http/', 'words/', 'part.ts'],
+      knows: ['keys/', 'cards/', 'ledger/', 'http/'],
       because: 'What an owner sees is assembled from the parts that know it.',
     },
     {
       room: 'cards/',
-      knows: [
-        'keys/',
-        'ledger/',
-        'mail/',
-        'http/',
-        'words/',
-        'db/',
-        'secrets/secrets.ts',
-        'jobs/schedule.ts',
-        'part.ts',
-        'declared.ts',
-        'metrics.ts',
-      ],
+      knows: ['keys/', 'ledger/', 'mail/', 'http/', 'db/', 'secrets/secrets.ts'],
       because: 'A purchase ends in the ledger.',
     },
     { room: 'chain-rpc/', knows: [], because: 'The connection to a node does not depend on what is asked.' },
     {
       room: 'custody/',
-      knows: [
-        'keys/',
-        'http/',
-        'db/',
-        'service/define.ts',
-        'words/',
-        'jobs/schedule.ts',
-        'part.ts',
-        PROCESS,
-        'declared.ts',
-      ],
+      knows: ['keys/', 'http/', 'db/', 'service/define.ts'],
       because: 'Managed wallets know their owners, and nothing of money.',
     },
     {
       room: 'db/',
-      knows: ['words/database-away.ts', PROCESS, 'declared.ts'],
+      knows: [],
       because: 'The database knows no domain.',
     },
     {
@@ -97,28 +68,18 @@ export const CORE: House = {
         'ledger/money.ts',
         'keys/{credit-tiers,trial}.ts',
         'secrets/secrets.ts',
-        'part.ts',
         'shop.ts',
       ],
       because: 'Documents are rendered from declarations; they can move no money.',
     },
     {
       room: 'http/',
-      knows: ['words/database-away.ts'],
+      knows: [],
       because: 'The HTTP edge does not depend on what is served behind it.',
     },
     {
       room: 'identity/',
-      knows: [
-        'custody/{owner,agent-id-claims}.ts',
-        'service/define.ts',
-        'db/',
-        'words/',
-        'relayer/',
-        'chain-rpc/',
-        'part.ts',
-        'declared.ts',
-      ],
+      knows: ['custody/{owner,agent-id-claims}.ts', 'service/define.ts', 'db/', 'relayer/', 'chain-rpc/'],
       because: 'Identities know their owners, and a sender of transactions by its interface.',
     },
     {
@@ -128,7 +89,7 @@ export const CORE: House = {
     },
     {
       room: 'keys/',
-      knows: ['ledger/', 'http/', 'db/', 'secrets/secrets.ts', 'jobs/schedule.ts', 'part.ts', 'declared.ts'],
+      knows: ['ledger/', 'http/', 'db/', 'secrets/secrets.ts'],
       because: 'Keys lead to accounts; they know no calls.',
     },
     {
@@ -140,84 +101,50 @@ export const CORE: House = {
       room: 'legacy/',
       knows: [
         'service/',
-        'words/',
-        'paid-call/{paid-call,sale,content,http-door,door,challenge,rail,request-body}.ts',
+        'paid-call/',
         'cards/{closed,provider}.ts',
         'cards/ways/{checkout,checkout-session-route}.ts',
         'ledger/money.ts',
         'http/',
-        'paid-call/part.ts',
         'keys/{credit-tiers,trial}.ts',
-        'part.ts',
       ],
       because: 'The older family knows services by their declaration, and moves money only by the paid call.',
     },
     {
       room: 'mail/',
-      knows: ['db/', PROCESS, 'jobs/schedule.ts', 'part.ts', 'declared.ts'],
+      knows: ['db/'],
       because: 'Mail does not know the parts that cause it.',
     },
     {
       room: 'mcp/',
-      knows: [
-        'service/',
-        'paid-call/{about-call,door,challenge,followed-calls,rail,sale,part,terms-in-message}.ts',
-        'keys/{api-key,keys}.ts',
-        'rails/mpp/{mcp,rail}.ts',
-        'http/',
-        'words/nearest.ts',
-        'part.ts',
-        'declared.ts',
-      ],
+      knows: ['service/', 'paid-call/', 'keys/{api-key,keys}.ts', 'rails/mpp/{mcp,rail}.ts', 'http/'],
       because: 'A door of its own to the paid call, in the words of MCP.',
     },
     {
       room: 'operations/',
-      knows: ['http/', 'part.ts', 'declared.ts', 'metrics.ts'],
+      knows: ['http/'],
       because: 'What is monitored is reported by the parts that do it.',
     },
     {
       room: 'operator/',
-      knows: [
-        'ledger/',
-        'keys/',
-        'http/',
-        'db/',
-        'words/',
-        'service/sources.ts',
-        'relayer/gas-tanks.ts',
-        'part.ts',
-        'declared.ts',
-      ],
+      knows: ['ledger/', 'keys/', 'http/', 'db/', 'service/sources.ts', 'relayer/gas-tanks.ts'],
       because: 'The operator sees the books, and moves money by the ledger alone.',
     },
     {
       room: 'paid-call/',
-      knows: [
-        'service/',
-        'words/',
-        'keys/root-buyer.ts',
-        'ledger/',
-        'http/',
-        'db/',
-        'secrets/secrets.ts',
-        'jobs/schedule.ts',
-        'part.ts',
-        'declared.ts',
-        'metrics.ts',
-      ],
+      knows: ['service/', 'keys/root-buyer.ts', 'ledger/', 'http/', 'db/', 'secrets/secrets.ts'],
       because: 'The paid call knows services by their declaration, and rails by their interface alone.',
     },
     {
       room: 'rails/credits/',
-      knows: ['paid-call/rail.ts', 'keys/', 'ledger/money.ts'],
+      knows: ['paid-call/', 'keys/', 'ledger/money.ts'],
       because: 'A key pays from its account in the ledger.',
     },
     {
       room: 'rails/evm/',
       knows: [
         'rails/on-chain/',
-        'paid-call/rail.ts',
+        'paid-call/',
         'relayer/',
         'chain-rpc/',
         'http/problem.ts',
@@ -230,30 +157,27 @@ export const CORE: House = {
       knows: [
         'rails/evm/',
         'rails/on-chain/',
-        'paid-call/{rail,door,part,metrics}.ts',
+        'paid-call/',
         'ledger/',
         'relayer/',
         'chain-rpc/',
         'http/{problem,problem-details}.ts',
         'db/connection.ts',
         'service/define.ts',
-        'part.ts',
-        'declared.ts',
       ],
       because: 'Each rail implements one interface, and knows no other rail.',
     },
     {
       room: 'rails/on-chain/',
-      knows: ['paid-call/rail.ts', 'chain-rpc/', 'part.ts'],
+      knows: ['paid-call/', 'chain-rpc/'],
       because: 'What holds for payments on every chain depends on none of them.',
     },
     {
       room: 'rails/x402/',
       knows: [
-        'words/upstream-variables.ts',
         'rails/evm/',
         'rails/on-chain/',
-        'paid-call/{rail,settlements,claim,metrics}.ts',
+        'paid-call/',
         'ledger/',
         'relayer/',
         'chain-rpc/',
@@ -261,67 +185,41 @@ export const CORE: House = {
         'db/connection.ts',
         'secrets/secrets.ts',
         'service/json-schema.ts',
-        'part.ts',
-        'declared.ts',
       ],
       because: 'Each rail implements one interface, and knows no other rail.',
     },
     {
       room: 'relayer/',
-      knows: ['chain-rpc/', 'http/', 'db/', 'part.ts'],
+      knows: ['chain-rpc/', 'http/', 'db/'],
       because: 'It sends transactions, and does not know what they are for.',
     },
     {
       room: 'secrets/',
-      knows: ['db/', PROCESS, 'part.ts', 'declared.ts'],
+      knows: ['db/'],
       because: 'The versions of a secret do not depend on what is made with them.',
     },
-    { room: 'service/', knows: ['words/'], because: 'What a service is does not depend on which there are.' },
+    { room: 'service/', knows: [], because: 'What a service is does not depend on which there are.' },
     {
       room: 'sold-keys/',
-      knows: [
-        'paid-call/sealed-answer.ts',
-        'service/define.ts',
-        'keys/',
-        'ledger/',
-        'db/',
-        'words/',
-        'part.ts',
-        'declared.ts',
-      ],
+      knows: ['paid-call/', 'service/define.ts', 'keys/', 'ledger/', 'db/'],
       because: 'The paid call knows sold keys only as a capability of a service.',
     },
     { room: 'threads/', knows: [], because: 'A thread does not know what is computed in it.' },
     {
       room: 'topup/',
-      knows: [
-        'paid-call/',
-        'rails/x402/',
-        'service/',
-        'keys/',
-        'ledger/',
-        'http/',
-        'db/',
-        'words/',
-        'part.ts',
-        'declared.ts',
-      ],
+      knows: ['paid-call/', 'rails/x402/', 'service/', 'keys/', 'ledger/', 'http/', 'db/'],
       because: 'Credit is sold by the paid call, and paid by x402 alone.',
     },
     {
       room: 'webhooks/',
       knows: [
-        'metrics.ts',
         'keys/',
         'mail/{mailer,mail-text}.ts',
         'ledger/{money,transfer-id}.ts',
         'http/',
         'db/',
         'secrets/secrets.ts',
-        'paid-call/paid-call.ts',
-        'jobs/schedule.ts',
-        'part.ts',
-        'declared.ts',
+        'paid-call/',
       ],
       because:
         'Telling an owner moves no money, and the parts that cause an event do not know about webhooks.',
@@ -333,7 +231,7 @@ export const CORE: House = {
     },
     {
       room: 'config.ts',
-      knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts', PROCESS],
+      knows: ['db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts'],
       because: 'Each part declares what is configured; this file reads it.',
     },
     {
@@ -352,7 +250,7 @@ export const CORE: House = {
         'db/{connection,start-patience}.ts',
         'http/{operation,proxy-check,rate-limit,server}.ts',
         'jobs/schedule.ts',
-        'paid-call/rail.ts',
+        'paid-call/',
         'service/define.ts',
         'shop.ts',
       ],
@@ -362,21 +260,12 @@ export const CORE: House = {
     { room: 'metrics.ts', knows: [], because: 'How any part publishes its metrics.' },
     {
       room: 'serve.ts',
-      knows: [
-        'config.ts',
-        'db/',
-        'house.ts',
-        'jobs/schedule.ts',
-        'operations/redaction.ts',
-        'service/',
-        'words/database-away.ts',
-        PROCESS,
-      ],
+      knows: ['config.ts', 'db/', 'house.ts', 'operations/redaction.ts', 'service/'],
       because: 'It runs a shop as a process, whatever its parts are.',
     },
     {
       room: 'house.ts',
-      knows: ['db/', 'discovery/context.ts', 'http/', 'jobs/schedule.ts', 'part.ts', 'service/', 'shop.ts'],
+      knows: ['db/', 'discovery/context.ts', 'http/', 'service/', 'shop.ts'],
       because: 'It makes a server of a list of parts.',
     },
   ],
@@ -403,7 +292,8 @@ export const CATALOGUE: House = {
       room: 'pictures/',
       knows: [
         'services/map-pictures.ts',
-        'upstreams/{budget,gibs,gibs-layers,gibs-maps,index,picture}.ts',
+        'upstreams/{budget,index,picture}.ts',
+        'upstreams/adapters/{gibs,gibs-layers,gibs-maps}.ts',
         CORE_PACKAGE,
       ],
       because: 'What is drawn for an answer knows neither the answer nor who paid for it.',
@@ -551,6 +441,11 @@ export const OTHERS: House = {
 };
 
 export const HOUSES: readonly House[] = [CORE, CATALOGUE, YIELD, SHOP, SANDBOX, OTHERS];
+
+/** The floor below a room: none for what the floor itself is made of. */
+export function floorOf({ floor = [] }: House, room: string): readonly string[] {
+  return floor.some((path) => path.startsWith(room)) ? [] : floor;
+}
 
 /** A path of a row, as a regular expression over paths from the repository's root. */
 export function patternOf(house: House, path: string): string {

@@ -4,7 +4,7 @@ import type { MutantsOfFile } from '../mutant.ts';
 export const DEVICES_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/catalogue/src/devices/registry.ts',
-    tests: ['apps/shop/test/device-life.test.ts', 'apps/shop/test/devices.test.ts'],
+    tests: ['apps/shop/test/devices/device-life.test.ts', 'apps/shop/test/devices/devices.test.ts'],
     bugs: [
       ["if ((held?.count ?? 0) >= perAccount) return 'too_many';", ''],
       ["    await holdBound(on, rootBuyer, 'devices');\n", ''],
@@ -62,7 +62,7 @@ export const DEVICES_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/catalogue/src/devices/credential.ts',
-    tests: ['apps/shop/test/devices.test.ts'],
+    tests: ['apps/shop/test/devices/devices.test.ts'],
     bugs: [
       [
         'SECRET.test(presented) && timingSafeEqual(publicKeyOf(presented), publicKey)',

@@ -1,7 +1,7 @@
 /** Bugs in what is stored of keys, who may use one, and how often somebody may ask. */
 import type { MutantsOfFile } from '../mutant.ts';
 
-const KEYS_TEST = 'apps/shop/test/keys.test.ts';
+const KEYS_TEST = 'apps/shop/test/keys/keys.test.ts';
 
 export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
   {
@@ -82,7 +82,7 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/core/src/keys/trial-claims.ts',
-    tests: [KEYS_TEST, 'apps/shop/test/trial-credit.test.ts'],
+    tests: [KEYS_TEST, 'apps/shop/test/keys/trial-credit.test.ts'],
     bugs: [
       [
         "if (taken.count === 0) throw new NotGiven({ status: 'claimed', by: 'address', retryAfterMs: 0 });",
@@ -95,7 +95,7 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/core/src/keys/trial-budget.ts',
-    tests: ['apps/shop/test/trial-credit.test.ts'],
+    tests: ['apps/shop/test/keys/trial-credit.test.ts'],
     bugs: [
       ['const MORNING_IS_ONE_OF = 8n;', 'const MORNING_IS_ONE_OF = 1n;'],
       ['if (micros > perDayMicros) return DAY_MS;', ''],
@@ -105,7 +105,7 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/core/src/keys/root-buyer.ts',
-    tests: ['apps/shop/test/root-buyer.test.ts'],
+    tests: ['apps/shop/test/keys/root-buyer.test.ts'],
     bugs: [
       [
         'return row.lifted ? { name: own, isShared: false }',

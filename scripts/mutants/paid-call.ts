@@ -25,8 +25,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/paid-call/hands.ts',
-    tests: ['packages/core/src/paid-call/hands.test.ts'],
+    file: 'packages/core/src/paid-call/inside/hands.ts',
+    tests: ['packages/core/src/paid-call/inside/hands.test.ts'],
     bugs: [
       ['stopping?.aborted !== true && ', ''],
       ['if (failures.length > 0) throw failures[0];', ''],
@@ -44,8 +44,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/paid-call/null-as-absent.ts',
-    tests: ['packages/core/src/paid-call/null-as-absent.test.ts'],
+    file: 'packages/core/src/paid-call/inside/null-as-absent.ts',
+    tests: ['packages/core/src/paid-call/inside/null-as-absent.test.ts'],
     bugs: [
       ['if (depth > MAX_DEPTH || ', 'if ('],
       ['(fields.length > 0 ? !mustStay(name, naming) : isOpen)', '(fields.length > 0 || isOpen)'],
@@ -54,8 +54,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/paid-call/reservations.ts',
-    tests: ['packages/core/src/paid-call/reservations.test.ts'],
+    file: 'packages/core/src/paid-call/inside/reservations.ts',
+    tests: ['packages/core/src/paid-call/inside/reservations.test.ts'],
     bugs: [
       [
         "money.fate = payment.identity === null ? 'given back' : 'open';",
@@ -82,8 +82,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/paid-call/on-chain.ts',
-    tests: ['packages/core/src/paid-call/on-chain.test.ts'],
+    file: 'packages/core/src/paid-call/inside/on-chain.ts',
+    tests: ['packages/core/src/paid-call/inside/on-chain.test.ts'],
     bugs: [
       ['if (!(await answers.isKept(call, stored))) return answers.replay(sale, payment, call.id);', ''],
       [
@@ -115,8 +115,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/paid-call/answers.ts',
-    tests: ['packages/core/src/paid-call/on-chain.test.ts'],
+    file: 'packages/core/src/paid-call/inside/answers.ts',
+    tests: ['packages/core/src/paid-call/inside/on-chain.test.ts'],
     bugs: [
       ['return kept === null || bytesOf(kept).equals(bytesOf(answer));', 'return true;'],
       ['return kept === null || bytesOf(kept)', 'return kept !== null && bytesOf(kept)'],

@@ -1,10 +1,10 @@
 import { createTestClient, http, publicActions, walletActions } from 'viem';
-import { type EvmChain, evmUpstream } from '../../../packages/catalogue/src/upstreams/evm.ts';
+import { type EvmChain, evmUpstream } from '../../../packages/catalogue/src/upstreams/adapters/evm.ts';
 import {
   EVM_CHAIN_NAMES,
   type EvmChainName,
   viemChain,
-} from '../../../packages/catalogue/src/upstreams/evm-chains.ts';
+} from '../../../packages/catalogue/src/upstreams/adapters/evm-chains.ts';
 import { connectUpstream } from '../../../packages/catalogue/src/upstreams/http.ts';
 import { SANDBOX_ACCOUNTS, SEED } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { startEvmChain } from '../../../packages/sandbox/src/chain/chain.ts';

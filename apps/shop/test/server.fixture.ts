@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { loadServices } from '../../../packages/catalogue/src/services/registry.ts';
 import { ABOUT_TAGS } from '../../../packages/catalogue/src/services/tags.ts';
-import { EVM_CHAIN_NAMES } from '../../../packages/catalogue/src/upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../../packages/catalogue/src/upstreams/adapters/evm-chains.ts';
 import { UPSTREAM_NAMES, type UpstreamName } from '../../../packages/catalogue/src/upstreams/index.ts';
 import { readConfig } from '../../../packages/core/src/config.ts';
 import type { Pools } from '../../../packages/core/src/db/connection.ts';
@@ -19,7 +19,7 @@ import {
   SANDBOX_SALES,
 } from '../../../packages/sandbox/src/upstreams/server.ts';
 import * as product from '../src/app.ts';
-import { watchLog } from './log-secrets.fixture.ts';
+import { watchLog } from './operator/log-secrets.fixture.ts';
 
 /** No test asks a real chain; one that needs a chain starts its own. */
 const CHAIN_NAMES: readonly UpstreamName[] = [...EVM_CHAIN_NAMES, 'solana'];

@@ -9,7 +9,7 @@ import { connectPools, endPools, type Pools } from '../../../../packages/core/sr
 import { FREE_HANG_UPS_A_DAY } from '../../../../packages/core/src/paid-call/free-hang-ups.ts';
 import { defineService } from '../../../../packages/core/src/service/define.ts';
 import { answer } from '../../../../packages/core/src/words/answer.ts';
-import { rpc } from '../a2a-agents.fixture.ts';
+import { rpc } from '../agents/a2a-agents.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, openCalls } from './money.fixture.ts';

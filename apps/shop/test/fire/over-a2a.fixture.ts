@@ -1,6 +1,6 @@
 /** Messages of A2A behind the face of HTTP: what is presented to the address of a service goes to its skill instead. */
 import assert from 'node:assert/strict';
-import { type Json, seen } from '../a2a-agents.fixture.ts';
+import { type Json, seen } from '../agents/a2a-agents.fixture.ts';
 import type { FaultStage } from './fault-table.fixture.ts';
 
 const METHODS = { '0.3': 'message/send', '1.0': 'SendMessage' } as const;

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
 import { UpstreamUnavailable } from '../../../core/src/words/failure.ts';
+import { ofac } from '../upstreams/adapters/ofac.ts';
 import { connectUpstream } from '../upstreams/http.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
-import { ofac } from '../upstreams/ofac.ts';
 import { createDataLists } from './data-lists.ts';
 import type { ListReport } from './list-fetching.ts';
 

@@ -1,13 +1,13 @@
 /** Which lists there are, where each comes from, and how old it may become. */
 import type { ListName } from '../services/listed-parties.ts';
+import { readEuList } from '../upstreams/adapters/eusanctions.ts';
+import { readMixerList } from '../upstreams/adapters/mixers.ts';
+import { readOfacList } from '../upstreams/adapters/ofac.ts';
+import type { PublishedList } from '../upstreams/adapters/published-list.ts';
+import { readUkList } from '../upstreams/adapters/uksanctions.ts';
+import { readUnList } from '../upstreams/adapters/unsc.ts';
 import type { Download, Reply } from '../upstreams/define.ts';
-import { readEuList } from '../upstreams/eusanctions.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
-import { readMixerList } from '../upstreams/mixers.ts';
-import { readOfacList } from '../upstreams/ofac.ts';
-import type { PublishedList } from '../upstreams/published-list.ts';
-import { readUkList } from '../upstreams/uksanctions.ts';
-import { readUnList } from '../upstreams/unsc.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -4,8 +4,8 @@ import { gzip } from 'node:zlib';
 import type { Database } from '@farebox/core/db/connection';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import type { ListName } from '../services/listed-parties.ts';
+import { InvalidList } from '../upstreams/adapters/published-list.ts';
 import type { Upstreams } from '../upstreams/index.ts';
-import { InvalidList } from '../upstreams/published-list.ts';
 import { LISTS } from './definitions.ts';
 import type { ListRow } from './list-row.ts';
 

@@ -6,7 +6,7 @@ import type { Source } from '@farebox/core/words/answer';
 import { sourceUnavailable, type UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { addressKey, type ListInUse, type ListName, type Lists } from '../services/listed-parties.ts';
-import type { ListedParty } from '../upstreams/published-list.ts';
+import type { ListedParty } from '../upstreams/adapters/published-list.ts';
 import { LISTS } from './definitions.ts';
 import { type ListRow, tooOld } from './list-row.ts';
 

@@ -7,7 +7,7 @@ import { Problem } from '@farebox/core/http/problem';
 import type { Secret, Secrets } from '@farebox/core/secrets/secrets';
 import { z } from 'zod';
 import type { MapPicture } from '../services/map-pictures.ts';
-import { findMap } from '../upstreams/gibs-maps.ts';
+import { findMap } from '../upstreams/adapters/gibs-maps.ts';
 
 export const PICTURE_PATH = '/api/pictures/map.png';
 /** The parts of an address, in the order in which they are signed. */

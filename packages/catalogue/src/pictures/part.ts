@@ -3,7 +3,7 @@ import type { House, Part } from '@farebox/core/part';
 import type { Secrets } from '@farebox/core/secrets/secrets';
 import { openThread } from '@farebox/core/threads/thread';
 import type { MapPictures } from '../services/map-pictures.ts';
-import { gibs as GIBS } from '../upstreams/gibs.ts';
+import { gibs as GIBS } from '../upstreams/adapters/gibs.ts';
 import type { ConnectedUpstreams } from '../upstreams/index.ts';
 import { PICTURES } from './declared.ts';
 import type { Drawing, Drawn } from './draw.ts';

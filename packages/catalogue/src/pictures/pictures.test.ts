@@ -4,7 +4,7 @@ import { Problem } from '../../../core/src/http/problem.ts';
 import { ThreadError } from '../../../core/src/threads/thread.ts';
 import { sourceUnavailable } from '../../../core/src/words/failure.ts';
 import type { MapPicture } from '../services/map-pictures.ts';
-import type { MapLayer } from '../upstreams/gibs-maps.ts';
+import type { MapLayer } from '../upstreams/adapters/gibs-maps.ts';
 import { createPictures, markerOf, piecesOf } from './pictures.ts';
 
 const picture: MapPicture = {

@@ -1,7 +1,7 @@
 /** Lists of persons, entities and addresses as services use them: dated copies with their entries. */
 
 import type { Source } from '@farebox/core/words/answer';
-import type { ListedParty } from '../upstreams/published-list.ts';
+import type { ListedParty } from '../upstreams/adapters/published-list.ts';
 
 /** Lists of sanctions, by their names in answers. */
 export const SANCTIONS_LISTS = ['ofac-sdn', 'ofac-consolidated', 'un', 'uk', 'eu'] as const;

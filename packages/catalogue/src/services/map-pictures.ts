@@ -9,7 +9,7 @@ export interface PictureBox {
 }
 
 export interface MapPicture {
-  /** Id of a map (`upstreams/gibs-maps.ts`). */
+  /** Id of a map (`upstreams/adapters/gibs-maps.ts`). */
   layer: string;
   /** The time as the map names it: a day, or a moment in UTC. */
   time: string;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import postgres from 'postgres';
-import { applyCalls, type CallWork } from '../paid-call/call-batch.ts';
+import { applyCalls, type CallWork } from '../paid-call/inside/call-batch.ts';
 import type { Database } from './connection.ts';
 import { piece, templateOf } from './piece.ts';
 

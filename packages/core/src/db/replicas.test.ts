@@ -5,8 +5,8 @@ import { startWire } from '../../../../apps/shop/test/fire/proxy.fixture.ts';
 import { until } from '../../../../apps/shop/test/fire/until.fixture.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { createCallStore } from '../paid-call/calls.ts';
-import { createSettlementStore } from '../paid-call/settlement-store.ts';
+import { createCallStore } from '../paid-call/inside/calls.ts';
+import { createSettlementStore } from '../paid-call/inside/settlement-store.ts';
 import { connectPools, endPools, isLockTimeout } from './connection.ts';
 import { createReplica } from './replicas.ts';
 

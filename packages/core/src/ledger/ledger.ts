@@ -102,7 +102,7 @@ export interface Ledger {
   openAccount(transaction: Transaction): Promise<bigint>;
   /**
    * Moves money, in one commit with the transfers of other requests. Together with `transferWithin` the only way,
-   * but for paid calls, whose transfers travel with their calls (see `paid-call/call-batch.ts`).
+   * but for paid calls, whose transfers travel with their calls (see `paid-call/inside/call-batch.ts`).
    *
    * @throws QueueFull or NotBegun, when nothing was done; any other error when that is not known
    */

@@ -1,5 +1,5 @@
 import { declare, whole } from '../declared.ts';
-import { CALL_BOOKS } from './books-rules.ts';
+import { CALL_BOOKS } from './inside/books-rules.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -6,7 +6,7 @@ import { Problem } from '../http/problem.ts';
 import { asAsked } from '../http/problem-details.ts';
 import { sendFinished } from '../http/server.ts';
 import type { Service } from '../service/define.ts';
-import { dryRunOf } from './dry-run.ts';
+import { dryRunOf } from './inside/dry-run.ts';
 import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
 
 /** The longest that a caller waits for an answer here. Proxies commonly give up after 30 s. */

@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import { askedGauge, MICROS_IN_USD } from '../metrics.ts';
-import type { CallReport } from './outcome.ts';
+import type { CallReport } from './inside/outcome.ts';
 
 export interface CallMetrics {
   registry: Registry;

@@ -16,23 +16,24 @@ import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
 import { ServiceFailure } from '../words/failure.ts';
-import { Answers, type AnswersParts } from './answers.ts';
-import { BoughtBefore } from './bought-before.ts';
-import type { PricedCall } from './call-steps.ts';
-import type { CallStore } from './calls.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
-import { tryOut } from './dry-run.ts';
 import type { FollowedCalls } from './followed-calls.ts';
 import { type FreeHangUps, idempotencyKeyRequired } from './free-hang-ups.ts';
-import { OnChainSales } from './on-chain.ts';
-import { CallerGone, type CallReport, LeftDuringWork } from './outcome.ts';
+import { Answers, type AnswersParts } from './inside/answers.ts';
+import { BoughtBefore } from './inside/bought-before.ts';
+import type { PricedCall } from './inside/call-steps.ts';
+import type { CallStore } from './inside/calls.ts';
+import { tryOut } from './inside/dry-run.ts';
+import { OnChainSales } from './inside/on-chain.ts';
+import { CallerGone, type CallReport, LeftDuringWork } from './inside/outcome.ts';
+import { notBegun, notForSale, refusalOf } from './inside/refusal.ts';
+import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './inside/reservations.ts';
+import { createPlaces, type Places, Runner, type RunnerParts } from './inside/running.ts';
+import { Streams, streamTerms } from './inside/streams.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
-import { notBegun, notForSale, refusalOf } from './refusal.ts';
 import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
-import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './reservations.ts';
-import { createPlaces, type Places, Runner, type RunnerParts } from './running.ts';
 import {
   type Asked,
   longestMs,
@@ -43,7 +44,6 @@ import {
   streamOf,
 } from './sale.ts';
 import type { Settlement, SettlementStore } from './settlements.ts';
-import { Streams, streamTerms } from './streams.ts';
 
 /** The allowed length of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 1, most: 255 };

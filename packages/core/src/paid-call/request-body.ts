@@ -4,7 +4,7 @@ import { type FieldIssue, invalidRequest } from '../http/problem.ts';
 import type { Service } from '../service/define.ts';
 import { inputSchemaOf } from '../service/json-schema.ts';
 import { choicesIn } from '../words/choices.ts';
-import { withoutNulls } from './null-as-absent.ts';
+import { withoutNulls } from './inside/null-as-absent.ts';
 
 const MAX_ISSUES = 20;
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { defineService } from '../service/define.ts';
 import { answer } from '../words/answer.ts';
-import type { CallToFinish, FinishOutcome, PricedCall, StoredAnswer } from './call-steps.ts';
-import type { CallStore } from './calls.ts';
+import type { CallToFinish, FinishOutcome, PricedCall, StoredAnswer } from './inside/call-steps.ts';
+import type { CallStore } from './inside/calls.ts';
 import type { Chains, OnChainPayment } from './rail.ts';
 import type { Sale } from './sale.ts';
 

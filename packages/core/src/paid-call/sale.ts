@@ -1,9 +1,9 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
 import type { Service, ServiceStream } from '../service/define.ts';
-import type { PaymentInFlight } from './call-steps.ts';
 import type { Fate } from './fate.ts';
 import type { NamedRequest } from './followed-calls.ts';
-import type { CallReport } from './outcome.ts';
+import type { PaymentInFlight } from './inside/call-steps.ts';
+import type { CallReport } from './inside/outcome.ts';
 import type { Headers, Payment, Quote, Rail } from './rail.ts';
 
 /** Whether a request's query asks for a dry run; `unclear` when it may have been meant to. */

@@ -5,8 +5,9 @@ import { openTestDatabase } from '../../../../apps/shop/test/database.fixture.ts
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { type CallStore, createCallStore } from './calls.ts';
-import { type Finished, SettlementFinisher } from './finish-settlements.ts';
+import { type CallStore, createCallStore } from './inside/calls.ts';
+import { type Finished, SettlementFinisher } from './inside/finish-settlements.ts';
+import { createSettlementStore } from './inside/settlement-store.ts';
 import {
   type Chains,
   type ChainVerdict,
@@ -14,7 +15,6 @@ import {
   type OnChainPayment,
   PaymentRefused,
 } from './rail.ts';
-import { createSettlementStore } from './settlement-store.ts';
 
 export const ACCOUNT = HOUSE_ACCOUNTS.chain_clearing;
 export const PRICE = 50_000n;

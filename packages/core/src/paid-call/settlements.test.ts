@@ -5,10 +5,10 @@ import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/
 import { connectDatabase } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { type CallStore, createCallStore } from './calls.ts';
+import { type CallStore, createCallStore } from './inside/calls.ts';
+import { createSettlementStore } from './inside/settlement-store.ts';
 import type { OnChainPayment } from './rail.ts';
 import { claimedFingerprint } from './request-body.ts';
-import { createSettlementStore } from './settlement-store.ts';
 import type { SettlementStore } from './settlements.ts';
 
 const ACCOUNT = HOUSE_ACCOUNTS.chain_clearing;

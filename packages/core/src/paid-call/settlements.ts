@@ -4,7 +4,7 @@
  */
 import type { Transaction } from '../db/connection.ts';
 import type { HouseAccount } from '../ledger/accounts.ts';
-import type { PricedCall } from './call-steps.ts';
+import type { PricedCall } from './inside/call-steps.ts';
 import type { OnChainPayment, Refund } from './rail.ts';
 
 /** 0 with the chain, 1 settled, 2 dead, 3 refused by us, 4 lost. As in `db/migrations/004_settlements.sql`. */

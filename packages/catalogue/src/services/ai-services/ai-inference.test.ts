@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
+import type { ChatAnswer, ChatRequest } from '../../upstreams/adapters/ai.ts';
 import { reply, runContext } from '../run-context.fixture.ts';
 import inference from './ai-inference.ts';
 

@@ -2,7 +2,7 @@ import { limit, numberBetween, outsiderLines, outsiderText, text } from '@farebo
 import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer, ServiceFailure } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
+import type { ChatAnswer, ChatRequest } from '../../upstreams/adapters/ai.ts';
 import { defineService } from '../define.ts';
 
 const PROMPT_BYTES = 16_384;

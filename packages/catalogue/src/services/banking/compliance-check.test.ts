@@ -4,7 +4,7 @@ import { type Address, erc20Abi, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { ListedParty } from '../../upstreams/published-list.ts';
+import type { ListedParty } from '../../upstreams/adapters/published-list.ts';
 import { listsOf, party } from '../shared/screening/lists.fixture.ts';
 import { buy, WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
 import complianceCheck from './compliance-check.ts';

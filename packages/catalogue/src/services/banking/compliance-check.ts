@@ -3,7 +3,7 @@ import { answer } from '@farebox/core/words/answer';
 import { z } from 'zod';
 import { hasWords } from '../../compliance/name-reading.ts';
 import { namesakesSentence, recallSentence } from '../../compliance/name-recall.ts';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { listFacts, SANCTIONS_LISTS } from '../listed-parties.ts';
 import { type KnownOfParty, type NameMatch, nameMatches } from '../shared/screening/name-screening.ts';

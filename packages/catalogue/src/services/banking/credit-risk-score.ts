@@ -2,7 +2,7 @@ import { chainName } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { z } from 'zod';
 import { creditCard } from '../../quant/credit-card.ts';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { lendingPosition } from '../shared/wallet/lending-position.ts';
 import { walletActivity } from '../shared/wallet/wallet-activity.ts';

@@ -3,7 +3,7 @@ import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { fraudScore, type Payment } from '../../quant/fraud-features.ts';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { walletActivity } from '../shared/wallet/wallet-activity.ts';

@@ -13,8 +13,8 @@ import {
   type ScannedContracts,
   scannedContracts,
 } from '../../code-analysis/bytecode/scanned-contracts.fixture.ts';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
-import type { VerifiedSource } from '../../upstreams/sourcify.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
+import type { VerifiedSource } from '../../upstreams/adapters/sourcify.ts';
 import { down, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import contractScan from './contract-scan.ts';
 

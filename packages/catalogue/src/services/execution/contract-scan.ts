@@ -7,8 +7,8 @@ import { type Address, erc20Abi, hexToBytes, parseAbi, size, zeroAddress } from 
 import { z } from 'zod';
 import type { CodeReading, Notable } from '../../code-analysis/bytecode/reach.ts';
 import { SEVERITIES } from '../../code-analysis/rules/finding.ts';
-import type { EvmChain } from '../../upstreams/evm.ts';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../upstreams/adapters/evm.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import { offThread } from '../off-thread.ts';

@@ -3,8 +3,8 @@ import { chainName } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { z } from 'zod';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
-import { SOLANA_USDC_MINT } from '../../upstreams/solana.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
+import { SOLANA_USDC_MINT } from '../../upstreams/adapters/solana.ts';
 import { defineService } from '../define.ts';
 
 const ANSWER_NOTE =

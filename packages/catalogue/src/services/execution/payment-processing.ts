@@ -3,7 +3,7 @@ import { answer, type Source } from '@farebox/core/words/answer';
 import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, sourceUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { type AskedAmount, isOneAmount, movedAmount, movedAmountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress, isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { decodeFunctionData, encodeFunctionData, type Hex, pad, parseAbi, zeroAddress } from 'viem';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
 import { fund } from '../../../../sandbox/src/chain/faucet.ts';
-import type { LifiQuote } from '../../upstreams/lifi.ts';
+import type { LifiQuote } from '../../upstreams/adapters/lifi.ts';
 import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
 import { burnFee } from '../shared/chain/bridge-burn.ts';
 import { LIFI_DIAMOND } from '../shared/chain/bridge-quote.ts';

@@ -11,7 +11,7 @@ import {
   zeroAddress,
 } from 'viem';
 import { z } from 'zod';
-import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import {

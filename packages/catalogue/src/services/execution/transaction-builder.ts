@@ -3,7 +3,7 @@ import { answer } from '@farebox/core/words/answer';
 import { notFound } from '@farebox/core/words/failure';
 import { decodeFunctionData, encodeFunctionData, erc20Abi, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BAR_MS, type Candle } from '../../upstreams/candle.ts';
+import { BAR_MS, type Candle } from '../../upstreams/adapters/candle.ts';
 import { down, type FakeUpstreams, NOW_MS, reply, runContext } from '../run-context.fixture.ts';
 import tradeSignals from './trade-signals.ts';
 

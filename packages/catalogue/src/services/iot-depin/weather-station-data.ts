@@ -3,7 +3,7 @@ import { answer, type Source } from '@farebox/core/words/answer';
 import { MAX_CHOICES } from '@farebox/core/words/choices';
 import { noAnswer, notFound } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { Measured, StationObservation, WeatherStation } from '../../upstreams/nws.ts';
+import type { Measured, StationObservation, WeatherStation } from '../../upstreams/adapters/nws.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import {
   down,
   type FakeUpstreams,

@@ -3,7 +3,7 @@ import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer, sourceUnavailable, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { type Crossing, cross } from '../../quant/arbitrage.ts';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BAR_MS, type BarInterval, type Pair } from '../../upstreams/candle.ts';
+import { BAR_MS, type BarInterval, type Pair } from '../../upstreams/adapters/candle.ts';
 import { type FakeUpstreams, NOW_MS, reply, runContext } from '../run-context.fixture.ts';
 import correlationMatrix from './correlation-matrix.ts';
 

@@ -1,7 +1,7 @@
 import { limit, outsiderText, text } from '@farebox/core/service/fields';
 import { answer, type Source } from '@farebox/core/words/answer';
 import { z } from 'zod';
-import type { KalshiMarket } from '../../upstreams/kalshi.ts';
+import type { KalshiMarket } from '../../upstreams/adapters/kalshi.ts';
 import { defineService } from '../define.ts';
 
 const MARKET_PAGES = 2;

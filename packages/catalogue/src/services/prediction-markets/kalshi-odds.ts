@@ -2,7 +2,7 @@ import { outsiderText } from '@farebox/core/service/fields';
 import { answer, type Source } from '@farebox/core/words/answer';
 import { notFound } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { KalshiBookLevel, KalshiMarket } from '../../upstreams/kalshi.ts';
+import type { KalshiBookLevel, KalshiMarket } from '../../upstreams/adapters/kalshi.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { gap, middle } from '../shared/questions/best-prices.ts';
 import { bookDepth, depthOf } from '../shared/questions/book-depth.ts';

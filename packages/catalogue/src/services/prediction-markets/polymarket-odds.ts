@@ -2,7 +2,7 @@ import { outsiderText } from '@farebox/core/service/fields';
 import { answer, type Source } from '@farebox/core/words/answer';
 import { notFound } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
+import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/adapters/polymarket.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { type BestPrices, toTick } from '../shared/questions/best-prices.ts';
 import { DOWN, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';

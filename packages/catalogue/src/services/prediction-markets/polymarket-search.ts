@@ -1,7 +1,7 @@
 import { limit, outsiderLines, outsiderText, text } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { z } from 'zod';
-import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
+import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/adapters/polymarket.ts';
 import { defineService } from '../define.ts';
 import { gap, middle } from '../shared/questions/best-prices.ts';
 import { bookDepth } from '../shared/questions/book-depth.ts';

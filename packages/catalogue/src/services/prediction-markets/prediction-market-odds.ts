@@ -2,8 +2,8 @@ import { outsiderLines, outsiderText, text } from '@farebox/core/service/fields'
 import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
-import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
+import type { KalshiEvent, KalshiMarket } from '../../upstreams/adapters/kalshi.ts';
+import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/adapters/polymarket.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { type BestPrices, gap, middle } from '../shared/questions/best-prices.ts';
 import { type BookDepth, bookDepth, depthOf } from '../shared/questions/book-depth.ts';

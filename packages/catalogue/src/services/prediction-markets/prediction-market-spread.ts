@@ -2,8 +2,8 @@ import { limit, numberBetween, outsiderText, text } from '@farebox/core/service/
 import { answer, type Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
-import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
+import type { KalshiEvent, KalshiMarket } from '../../upstreams/adapters/kalshi.ts';
+import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/adapters/polymarket.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { type Direction, directions, midOf, type Quotes } from '../shared/questions/executable-edge.ts';
 import { kalshiQuestion } from '../shared/questions/kalshi-question.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Service } from '../../../../core/src/service/define.ts';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { KalshiMarket } from '../../upstreams/kalshi.ts';
+import type { KalshiMarket } from '../../upstreams/adapters/kalshi.ts';
 import { down, type FakeUpstreams, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import {
   book,

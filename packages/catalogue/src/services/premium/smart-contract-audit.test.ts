@@ -4,7 +4,7 @@ import { concatHex, type Hex, keccak256, padHex } from 'viem';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
 import { OWN_CONTRACTS } from '../../../../sandbox/src/chain/own-contracts.ts';
-import type { VerifiedSource } from '../../upstreams/sourcify.ts';
+import type { VerifiedSource } from '../../upstreams/adapters/sourcify.ts';
 import { down, reply, runContext } from '../run-context.fixture.ts';
 import { scored } from '../shared/chain/audit-report.ts';
 import { sourcesOf } from '../shared/chain/given-source.ts';

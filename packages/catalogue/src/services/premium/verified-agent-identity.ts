@@ -4,7 +4,7 @@ import { answer, type Source } from '@farebox/core/words/answer';
 import { ServiceFailure, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, BaseError, erc721Abi, type Hex, verifyMessage, zeroAddress } from 'viem';
 import { z } from 'zod';
-import type { EvmChain } from '../../upstreams/evm.ts';
+import type { EvmChain } from '../../upstreams/adapters/evm.ts';
 import { defineService } from '../define.ts';
 import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from '../shared/chain/registration-file.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';

@@ -9,7 +9,7 @@ import {
 import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { Granule } from '../../upstreams/cmr.ts';
+import type { Granule } from '../../upstreams/adapters/cmr.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { dayOf, daysBetween, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceFailure, UpstreamUnavailable } from '../../../../core/src/words/failure.ts';
-import type { TractHomeValue } from '../../upstreams/acs.ts';
-import type { CensusAddress } from '../../upstreams/censusgeocoder.ts';
-import type { StateIndex } from '../../upstreams/fhfa.ts';
-import type { FoundSales, Sale } from '../../upstreams/sales.ts';
+import type { TractHomeValue } from '../../upstreams/adapters/acs.ts';
+import type { CensusAddress } from '../../upstreams/adapters/censusgeocoder.ts';
+import type { StateIndex } from '../../upstreams/adapters/fhfa.ts';
+import type { FoundSales, Sale } from '../../upstreams/adapters/sales.ts';
 import { down, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import valuation from './property-valuation.ts';
 

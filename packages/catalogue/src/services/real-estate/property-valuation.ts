@@ -2,9 +2,13 @@ import { nameText, numberBetween, outsiderText, text } from '@farebox/core/servi
 import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { ACS_YEARS, type TractHomeValue } from '../../upstreams/acs.ts';
-import { type CensusTract, GEOCODER_MAX_CHARACTERS, STATE_LETTERS } from '../../upstreams/censusgeocoder.ts';
-import type { StateIndex } from '../../upstreams/fhfa.ts';
+import { ACS_YEARS, type TractHomeValue } from '../../upstreams/adapters/acs.ts';
+import {
+  type CensusTract,
+  GEOCODER_MAX_CHARACTERS,
+  STATE_LETTERS,
+} from '../../upstreams/adapters/censusgeocoder.ts';
+import type { StateIndex } from '../../upstreams/adapters/fhfa.ts';
 import { defineService, type RunContext } from '../define.ts';
 import {
   COMPARABLES_METHOD,

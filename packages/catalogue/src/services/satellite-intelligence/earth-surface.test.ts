@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { FireDetection } from '../../upstreams/firms.ts';
-import { VEGETATION_INDEX } from '../../upstreams/modis.ts';
+import type { FireDetection } from '../../upstreams/adapters/firms.ts';
+import { VEGETATION_INDEX } from '../../upstreams/adapters/modis.ts';
 import { type FakeUpstreams, NOW_MS, reply, runContext } from '../run-context.fixture.ts';
 import airQuality from './air-quality.ts';
 import fireAlerts from './fire-alerts.ts';

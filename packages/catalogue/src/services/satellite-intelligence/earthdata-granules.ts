@@ -9,7 +9,7 @@ import {
 } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { z } from 'zod';
-import type { GranuleBox } from '../../upstreams/cmr.ts';
+import type { GranuleBox } from '../../upstreams/adapters/cmr.ts';
 import { defineService } from '../define.ts';
 import { dayOf, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 

@@ -2,7 +2,7 @@ import { isoDate, latitude, longitude } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { CHLOROPHYLL } from '../../upstreams/erddap.ts';
+import { CHLOROPHYLL } from '../../upstreams/adapters/erddap.ts';
 import { defineService } from '../define.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';

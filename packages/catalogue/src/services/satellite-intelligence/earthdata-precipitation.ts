@@ -2,7 +2,7 @@ import { isoDate, latitude, longitude, numberBetween } from '@farebox/core/servi
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { POWER_GRID } from '../../upstreams/power.ts';
+import { POWER_GRID } from '../../upstreams/adapters/power.ts';
 import { defineService } from '../define.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { mayStillCome, observePower } from '../shared/earth/power-cell.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { ChlorophyllCell } from '../../upstreams/erddap.ts';
-import type { PowerDay } from '../../upstreams/power.ts';
+import type { ChlorophyllCell } from '../../upstreams/adapters/erddap.ts';
+import type { PowerDay } from '../../upstreams/adapters/power.ts';
 import { type FakeUpstreams, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import granules from './earthdata-granules.ts';
 import oceanColor from './earthdata-ocean-color.ts';

@@ -2,7 +2,7 @@ import { isoDate, latitude, longitude } from '@farebox/core/service/fields';
 import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { POWER_GRID, type PowerDay } from '../../upstreams/power.ts';
+import { POWER_GRID, type PowerDay } from '../../upstreams/adapters/power.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { distanceKm, type Place } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';

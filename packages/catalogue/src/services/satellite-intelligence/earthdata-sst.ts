@@ -2,8 +2,8 @@ import { isoDate, latitude, longitude } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer, ServiceFailure } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { SST_DATASET } from '../../upstreams/erddap.ts';
-import { SEA_TEMPERATURE_MAP } from '../../upstreams/gibs-maps.ts';
+import { SST_DATASET } from '../../upstreams/adapters/erddap.ts';
+import { SEA_TEMPERATURE_MAP } from '../../upstreams/adapters/gibs-maps.ts';
 import { defineService } from '../define.ts';
 import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';
 

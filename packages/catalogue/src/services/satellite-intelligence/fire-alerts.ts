@@ -6,8 +6,8 @@ import {
   FIRMS_SATELLITES,
   type FireDetection,
   type FirmsSatellite,
-} from '../../upstreams/firms.ts';
-import { FIRE_MAPS } from '../../upstreams/gibs-maps.ts';
+} from '../../upstreams/adapters/firms.ts';
+import { FIRE_MAPS } from '../../upstreams/adapters/gibs-maps.ts';
 import { defineService, type RunContext } from '../define.ts';
 import type { PictureBox } from '../map-pictures.ts';
 import { boxesAround, distanceKm, type EarthBox, split } from '../shared/earth/great-circle.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { SeaSurfaceCell } from '../../upstreams/erddap.ts';
+import type { SeaSurfaceCell } from '../../upstreams/adapters/erddap.ts';
 import type { Picture } from '../../upstreams/picture.ts';
 import { type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
 import sst from './earthdata-sst.ts';

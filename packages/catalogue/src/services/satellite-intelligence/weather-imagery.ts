@@ -14,8 +14,8 @@ import {
   timeName,
   timeOnGrid,
   wholeBox,
-} from '../../upstreams/gibs-layers.ts';
-import { findMap } from '../../upstreams/gibs-maps.ts';
+} from '../../upstreams/adapters/gibs-layers.ts';
+import { findMap } from '../../upstreams/adapters/gibs-maps.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { image, noPicture, pictureOf, type Shown } from '../shared/earth/map-picture.ts';
 

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { type Address, erc20Abi, type Hex, maxUint256 } from 'viem';
 import type { z } from 'zod';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import { runContext } from '../run-context.fixture.ts';
 import approvalManager, { type output } from './approval-manager.ts';
 

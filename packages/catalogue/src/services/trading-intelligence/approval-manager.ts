@@ -11,7 +11,7 @@ import {
   parseUnits,
 } from 'viem';
 import { z } from 'zod';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { searchBack } from '../shared/chain/chain-logs.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';

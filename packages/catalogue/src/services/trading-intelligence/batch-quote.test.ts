@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
 import { sourceUnavailable } from '../../../../core/src/words/failure.ts';
 import { UNISWAP_POSITIONS, UNISWAP_ROUTER } from '../../../../sandbox/src/chain/addresses.ts';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import { type FakeUpstreams, runContext } from '../run-context.fixture.ts';
 import batchQuote, { type output } from './batch-quote.ts';
 

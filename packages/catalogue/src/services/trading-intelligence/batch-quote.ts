@@ -4,7 +4,7 @@ import { CHAINS } from '@farebox/core/words/chain-names';
 import { noAnswer, ServiceFailure, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, formatUnits, getAddress, isAddress, parseUnits } from 'viem';
 import { z } from 'zod';
-import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { sameAddress } from '../shared/chain/chain-pools.ts';
 import { quoteSwaps, type SwapOutcome } from '../shared/chain/chain-quotes.ts';

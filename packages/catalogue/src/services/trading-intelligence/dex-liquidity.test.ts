@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { type Address, erc20Abi, parseAbi } from 'viem';
 import type { z } from 'zod';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
-import type { DexPair } from '../../upstreams/dexscreener.ts';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
+import type { DexPair } from '../../upstreams/adapters/dexscreener.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import { down, type FakeUpstreams, NOW_MS, reply, runContext } from '../run-context.fixture.ts';
 import dexLiquidity, { type output } from './dex-liquidity.ts';
 

@@ -4,8 +4,8 @@ import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, formatUnits, getAddress, isAddress } from 'viem';
 import { z } from 'zod';
-import { llamaToken } from '../../upstreams/defillama.ts';
-import { EVM_CHAIN_NAMES, evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { llamaToken } from '../../upstreams/adapters/defillama.ts';
+import { EVM_CHAIN_NAMES, evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import {

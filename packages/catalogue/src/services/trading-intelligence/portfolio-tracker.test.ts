@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { erc20Abi, type Hash, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
-import { evmUpstream } from '../../upstreams/evm.ts';
+import { evmUpstream } from '../../upstreams/adapters/evm.ts';
 import { connectUpstream } from '../../upstreams/http.ts';
 import { reply } from '../run-context.fixture.ts';
 import {

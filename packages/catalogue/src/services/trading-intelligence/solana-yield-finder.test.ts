@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { YieldPool } from '../../upstreams/llama-pools.ts';
+import type { YieldPool } from '../../upstreams/adapters/llama-pools.ts';
 import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
 import solanaYieldFinder from './solana-yield-finder.ts';
 

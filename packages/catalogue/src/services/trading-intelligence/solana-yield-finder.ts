@@ -2,7 +2,7 @@ import { limit, numberBetween, outsiderText, text } from '@farebox/core/service/
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { YieldPool } from '../../upstreams/llama-pools.ts';
+import type { YieldPool } from '../../upstreams/adapters/llama-pools.ts';
 import { defineService } from '../define.ts';
 
 const RISKS = ['low', 'medium', 'high'] as const;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Address, concatHex, erc20Abi, formatUnits, type Hex, stringToHex } from 'viem';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
-import { evmChainFacts } from '../../upstreams/evm-chains.ts';
+import { evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import { runContext } from '../run-context.fixture.ts';
 import tokenMetadata from './token-metadata.ts';
 

@@ -4,7 +4,7 @@ import { CHAINS } from '@farebox/core/words/chain-names';
 import { noAnswer, notFound } from '@farebox/core/words/failure';
 import { formatUnits, getAddress, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { readTokens } from '../shared/chain/chain-token.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';

@@ -3,7 +3,7 @@ import { type Answer, answer } from '@farebox/core/words/answer';
 import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { llamaToken } from '../../upstreams/defillama.ts';
+import { llamaToken } from '../../upstreams/adapters/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';

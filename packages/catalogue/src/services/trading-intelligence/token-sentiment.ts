@@ -2,7 +2,7 @@ import { chainName, outsiderText, tokenAddress } from '@farebox/core/service/fie
 import { answer } from '@farebox/core/words/answer';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { llamaToken } from '../../upstreams/defillama.ts';
+import { llamaToken } from '../../upstreams/adapters/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TrendingPool } from '../../upstreams/geckoterminal.ts';
+import type { TrendingPool } from '../../upstreams/adapters/geckoterminal.ts';
 import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
 import trendingTokens from './trending-tokens.ts';
 

@@ -3,7 +3,11 @@ import { type Answer, answer, type Source } from '@farebox/core/words/answer';
 import type { ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { TRENDING_WINDOWS, type TrendingPool, type TrendingWindow } from '../../upstreams/geckoterminal.ts';
+import {
+  TRENDING_WINDOWS,
+  type TrendingPool,
+  type TrendingWindow,
+} from '../../upstreams/adapters/geckoterminal.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 

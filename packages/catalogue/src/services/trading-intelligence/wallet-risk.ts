@@ -3,7 +3,7 @@ import { answer } from '@farebox/core/words/answer';
 import { CHAINS } from '@farebox/core/words/chain-names';
 import { z } from 'zod';
 import { walletRisk } from '../../quant/wallet-risk.ts';
-import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { recentCounterparties, walletActivity } from '../shared/wallet/wallet-activity.ts';

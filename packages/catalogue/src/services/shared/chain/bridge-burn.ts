@@ -12,7 +12,7 @@ import {
   pad,
   parseAbi,
 } from 'viem';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 
 /** The same on every EVM chain. https://developers.circle.com/cctp/evm-smart-contracts */
 export const TOKEN_MESSENGER: Address = '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d';

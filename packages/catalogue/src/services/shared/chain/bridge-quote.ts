@@ -1,7 +1,7 @@
 /** Checks whether a bridge's transaction, built by somebody else, does what was asked for and nothing else. */
 import { type Address, decodeAbiParameters, type Hex, isAddressEqual, zeroAddress } from 'viem';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
-import type { LifiQuote, LifiRequest } from '../../../upstreams/lifi.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
+import type { LifiQuote, LifiRequest } from '../../../upstreams/adapters/lifi.ts';
 
 /**
  * LI.FI's contract: the only one that may be called or get an allowance. Source: the deployments in

@@ -1,6 +1,6 @@
 import { type Address, parseAbi, zeroAddress } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { evmChainFacts } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import { evmChainFacts } from '../../../upstreams/adapters/evm-chains.ts';
 
 /** The fees that Uniswap v3 pools take, in millionths of what is swapped (500 = 0.05 %). */
 const FEE_TIERS = [100, 500, 3_000, 10_000] as const;

@@ -1,6 +1,6 @@
 import { type Address, concatHex, type Hex, numberToHex, parseAbi } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { evmChainFacts } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import { evmChainFacts } from '../../../upstreams/adapters/evm-chains.ts';
 import { findPools, readPools, sameAddress, spotPrice, type V3PoolState } from './chain-pools.ts';
 
 /** An exact amount of one token to be swapped for another. */

@@ -1,5 +1,5 @@
 import { type Address, erc20Abi, getAddress, hexToBytes, parseAbi } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
 
 /** A token's facts as its contract states them; null when it states nothing, or nothing readable. */
 export interface TokenFacts {

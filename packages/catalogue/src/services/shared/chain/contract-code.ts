@@ -1,7 +1,7 @@
 import type { ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, notFound } from '@farebox/core/words/failure';
 import { type Address, getAddress, type Hex, keccak256, sliceHex, zeroAddress } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
 
 /** The storage slots in which proxies keep their implementation: ERC-1967 and its predecessors. */
 const SLOTS = {

@@ -18,8 +18,8 @@ import {
   type StateOverride,
 } from 'viem';
 import { z } from 'zod';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { evmChainFacts } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import { evmChainFacts } from '../../../upstreams/adapters/evm-chains.ts';
 import { revertReason } from '../wallet/wallet-revert.ts';
 import { findPairs, findPools, readPools, sameAddress } from './chain-pools.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SEA_TEMPERATURE_MAP, VEGETATION_MAP } from '../../../upstreams/gibs-maps.ts';
+import { SEA_TEMPERATURE_MAP, VEGETATION_MAP } from '../../../upstreams/adapters/gibs-maps.ts';
 import type { MapPicture, PictureBox } from '../../map-pictures.ts';
 import { boxAround, image, noPicture, pictureOf } from './map-picture.ts';
 

@@ -1,6 +1,6 @@
 /** The picture beside an answer about a place: which part of the map it shows, and how the answer tells of it. */
 import { z } from 'zod';
-import type { MapLayer } from '../../../upstreams/gibs-maps.ts';
+import type { MapLayer } from '../../../upstreams/adapters/gibs-maps.ts';
 import { type MapPictures, type PictureBox, partsOf } from '../../map-pictures.ts';
 import type { Place } from './great-circle.ts';
 

@@ -1,7 +1,12 @@
 /** What the services that ask NASA POWER have in common: the cell that holds a point, and its newest days. */
 
 import type { Source } from '@farebox/core/words/answer';
-import { POWER_FIRST_DAY, POWER_GRID, type PowerDay, type PowerParameter } from '../../../upstreams/power.ts';
+import {
+  POWER_FIRST_DAY,
+  POWER_GRID,
+  type PowerDay,
+  type PowerParameter,
+} from '../../../upstreams/adapters/power.ts';
 import type { RunContext } from '../../define.ts';
 import { distanceKm, type Place } from './great-circle.ts';
 import { assertObserved, dayOf, daysBetween, daysFrom } from './observation-day.ts';

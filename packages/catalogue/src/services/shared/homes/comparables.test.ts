@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StateIndex } from '../../../upstreams/fhfa.ts';
-import type { Sale } from '../../../upstreams/sales.ts';
+import type { StateIndex } from '../../../upstreams/adapters/fhfa.ts';
+import type { Sale } from '../../../upstreams/adapters/sales.ts';
 import { compareSales, homeTypeOf, quantile } from './comparables.ts';
 
 const NOW_MS = Date.parse('2026-11-21T05:30:00Z');

@@ -1,6 +1,6 @@
 /** Which sales a home is compared with, and what each says of it. */
-import type { StateIndex } from '../../../upstreams/fhfa.ts';
-import type { FoundSales, HomeType, Sale } from '../../../upstreams/sales.ts';
+import type { StateIndex } from '../../../upstreams/adapters/fhfa.ts';
+import type { FoundSales, HomeType, Sale } from '../../../upstreams/adapters/sales.ts';
 import { distanceKm, type Place } from '../earth/great-circle.ts';
 
 const DAY_MS = 86_400_000;

@@ -3,8 +3,8 @@
 import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { StateIndex } from '../../../upstreams/fhfa.ts';
-import { type FoundSales, HOME_TYPES, type SalesPublisher } from '../../../upstreams/sales.ts';
+import type { StateIndex } from '../../../upstreams/adapters/fhfa.ts';
+import { type FoundSales, HOME_TYPES, type SalesPublisher } from '../../../upstreams/adapters/sales.ts';
 import type { RunContext } from '../../define.ts';
 import { type Comparable, compareSales, homeTypeOf, quantile, SALE_RULES, saleSpan } from './comparables.ts';
 

@@ -3,7 +3,7 @@ import type { Source } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { alignByPeriod, type Dated, simpleReturns } from '../../../quant/returns.ts';
-import { BAR_MS } from '../../../upstreams/candle.ts';
+import { BAR_MS } from '../../../upstreams/adapters/candle.ts';
 import { ASSET_FORMS, type Asset, assetKey, parseAsset } from './asset.ts';
 import { type PriceHistorySources, priceHistory } from './price-history.ts';
 

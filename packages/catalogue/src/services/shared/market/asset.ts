@@ -1,6 +1,6 @@
 import { chainName, tokenAddress } from '@farebox/core/service/fields';
 import type { ChainName } from '@farebox/core/words/chain-names';
-import type { Pair } from '../../../upstreams/candle.ts';
+import type { Pair } from '../../../upstreams/adapters/candle.ts';
 
 /** Something with a price: a pair that exchanges list, or a token by its address. */
 export type Asset =

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { DexPair } from '../../../upstreams/dexscreener.ts';
+import type { DexPair } from '../../../upstreams/adapters/dexscreener.ts';
 import { dexMarketOf } from './dex-market.ts';
 
 const TOKEN = '0xAAaAaaaAaAaAAaAaaAaAaAaaAAaaAaaAAaaaAaAa';

@@ -1,4 +1,4 @@
-import type { DexPair } from '../../../upstreams/dexscreener.ts';
+import type { DexPair } from '../../../upstreams/adapters/dexscreener.ts';
 
 /** Pools with less are left out, because their prices and volumes are cheap to fake. */
 export const MIN_POOL_USD = 1_000;

@@ -1,6 +1,6 @@
 import type { Source } from '@farebox/core/words/answer';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
-import type { BarInterval, Candle, CandleSource, Pair } from '../../../upstreams/candle.ts';
+import type { BarInterval, Candle, CandleSource, Pair } from '../../../upstreams/adapters/candle.ts';
 
 export type Exchanges = Record<'binance' | 'kraken' | 'coinbase', CandleSource>;
 

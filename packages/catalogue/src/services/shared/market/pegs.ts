@@ -1,5 +1,5 @@
 /** Says which assets are made to keep the price of another, so that their price is nothing to trade on. */
-import type { Pair } from '../../../upstreams/candle.ts';
+import type { Pair } from '../../../upstreams/adapters/candle.ts';
 
 /** Assets that stand for another one to one, by their tickers; those of currencies are known by the currency's letters too. */
 const PEGS: Readonly<Record<string, string>> = Object.fromEntries(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Candle, Pair } from '../../../upstreams/candle.ts';
+import type { Candle, Pair } from '../../../upstreams/adapters/candle.ts';
 import {
   down,
   type FakeUpstreams,

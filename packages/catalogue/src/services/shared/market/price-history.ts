@@ -1,8 +1,8 @@
 import type { Source } from '@farebox/core/words/answer';
 import { notFound } from '@farebox/core/words/failure';
 import type { Dated } from '../../../quant/returns.ts';
-import { BAR_MS } from '../../../upstreams/candle.ts';
-import { llamaToken } from '../../../upstreams/defillama.ts';
+import { BAR_MS } from '../../../upstreams/adapters/candle.ts';
+import { llamaToken } from '../../../upstreams/adapters/defillama.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import type { Asset } from './asset.ts';
 import { type Exchanges, exchangeCandles } from './exchange-candles.ts';

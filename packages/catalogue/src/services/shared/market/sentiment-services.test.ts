@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Service } from '../../../../../core/src/service/define.ts';
-import { BAR_MS } from '../../../upstreams/candle.ts';
+import { BAR_MS } from '../../../upstreams/adapters/candle.ts';
 import forexSentiment from '../../investment/forex-sentiment.ts';
 import sentimentAnalysis from '../../investment/sentiment-analysis.ts';
 import stockSentiment from '../../investment/stock-sentiment.ts';

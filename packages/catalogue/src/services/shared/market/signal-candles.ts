@@ -1,6 +1,6 @@
 import { noAnswer } from '@farebox/core/words/failure';
 import { MIN_BARS, type Position } from '../../../quant/trade-signal.ts';
-import { BAR_MS, type BarInterval, type Candle } from '../../../upstreams/candle.ts';
+import { BAR_MS, type BarInterval, type Candle } from '../../../upstreams/adapters/candle.ts';
 import { parseAsset } from './asset.ts';
 import { type ExchangeCandles, type Exchanges, exchangeCandles } from './exchange-candles.ts';
 import { isPegged } from './pegs.ts';

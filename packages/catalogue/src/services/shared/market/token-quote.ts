@@ -1,6 +1,6 @@
 import type { Source } from '@farebox/core/words/answer';
 import type { ChainName } from '@farebox/core/words/chain-names';
-import type { CoinMarket } from '../../../upstreams/coingecko.ts';
+import type { CoinMarket } from '../../../upstreams/adapters/coingecko.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import { dexMarketOf, MIN_POOL_USD } from './dex-market.ts';
 

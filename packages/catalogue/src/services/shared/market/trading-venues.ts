@@ -4,8 +4,12 @@ import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, parseUnits } from 'viem';
 import { type Offer, offersOf } from '../../../quant/arbitrage.ts';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { type EvmChainName, evmChainFacts, type ListedToken } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import {
+  type EvmChainName,
+  evmChainFacts,
+  type ListedToken,
+} from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import { quoteSwaps } from '../chain/chain-quotes.ts';
 import { readTokens } from '../chain/chain-token.ts';

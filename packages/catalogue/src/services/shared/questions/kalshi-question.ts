@@ -1,4 +1,4 @@
-import type { KalshiEvent, KalshiMarket } from '../../../upstreams/kalshi.ts';
+import type { KalshiEvent, KalshiMarket } from '../../../upstreams/adapters/kalshi.ts';
 
 /** A Kalshi market is a question and what "yes" means in it; both are needed to know the bet. */
 export function kalshiQuestion(event: Pick<KalshiEvent, 'title'>, market: KalshiMarket): string {

@@ -2,7 +2,7 @@
 
 import { outsiderLines, outsiderText } from '@farebox/core/service/fields';
 import { z } from 'zod';
-import type { KalshiMarket } from '../../../upstreams/kalshi.ts';
+import type { KalshiMarket } from '../../../upstreams/adapters/kalshi.ts';
 import { gap, middle } from './best-prices.ts';
 import { ruleText } from './rule-text.ts';
 

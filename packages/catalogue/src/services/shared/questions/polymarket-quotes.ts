@@ -2,7 +2,7 @@
 
 import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
-import type { PolymarketMarket } from '../../../upstreams/polymarket.ts';
+import type { PolymarketMarket } from '../../../upstreams/adapters/polymarket.ts';
 import type { RunContext } from '../../define.ts';
 import { type BestPrices, toTick } from './best-prices.ts';
 import { type BookDepth, depthOf } from './book-depth.ts';

@@ -1,7 +1,7 @@
 /** For tests of services that ask the prediction venues: what their adapters hand over. */
-import type { KalshiBook, KalshiEvent, KalshiMarket } from '../../../upstreams/kalshi.ts';
-import type { PolymarketEvent, PolymarketMarket } from '../../../upstreams/polymarket.ts';
-import type { ClobBook } from '../../../upstreams/polymarketclob.ts';
+import type { KalshiBook, KalshiEvent, KalshiMarket } from '../../../upstreams/adapters/kalshi.ts';
+import type { PolymarketEvent, PolymarketMarket } from '../../../upstreams/adapters/polymarket.ts';
+import type { ClobBook } from '../../../upstreams/adapters/polymarketclob.ts';
 import { reply } from '../../run-context.fixture.ts';
 
 const CLOSES = '2026-12-31T23:59:00Z';

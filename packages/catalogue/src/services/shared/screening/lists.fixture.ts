@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sourceUnavailable } from '../../../../../core/src/words/failure.ts';
-import type { ListedParty } from '../../../upstreams/published-list.ts';
+import type { ListedParty } from '../../../upstreams/adapters/published-list.ts';
 import { addressKey, type ListName, type Lists } from '../../listed-parties.ts';
 import { NOW_MS } from '../../run-context.fixture.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ListedParty } from '../../../upstreams/published-list.ts';
+import type { ListedParty } from '../../../upstreams/adapters/published-list.ts';
 import { listsOf, party } from './lists.fixture.ts';
 import { type KnownOfParty, nameMatches } from './name-screening.ts';
 

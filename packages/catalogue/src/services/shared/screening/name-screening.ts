@@ -1,7 +1,7 @@
 /** Looks a name up in lists of sanctions: how similar it is, and to which entry of which list and date. */
 import { indexNames, type NameIndex } from '../../../compliance/name-index.ts';
 import { REVIEW_SCORE, STRONG_SCORE } from '../../../compliance/name-match.ts';
-import type { ListedParty } from '../../../upstreams/published-list.ts';
+import type { ListedParty } from '../../../upstreams/adapters/published-list.ts';
 import type { ListInUse, ListName } from '../../listed-parties.ts';
 
 /** A name of an entry, and whether its publisher holds it for a weak one. */

@@ -1,6 +1,6 @@
 /** What Aave v3 knows of a wallet on a chain. https://aave.com/docs/aave-v3/smart-contracts/pool */
 import { type Address, BaseError, parseAbi, parseAbiItem } from 'viem';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 import { searchBack } from '../chain/chain-logs.ts';
 import type { ChainHead } from './wallet-chains.ts';
 

@@ -3,8 +3,8 @@ import type { Source } from '@farebox/core/words/answer';
 import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { EVM_CHAIN_NAMES, type EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import { EVM_CHAIN_NAMES, type EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 
 export type EvmChains = Pick<Upstreams, EvmChainName>;

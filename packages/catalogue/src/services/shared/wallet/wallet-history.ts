@@ -1,8 +1,8 @@
 import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, BaseError } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import { type ChainHead, headOf } from './wallet-chains.ts';
 import { evmHoldingsAt, type Holding, toMicroUsd, worth } from './wallet-holdings.ts';

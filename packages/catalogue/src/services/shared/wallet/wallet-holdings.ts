@@ -1,9 +1,9 @@
 import type { Source } from '@farebox/core/words/answer';
 import type { ChainName } from '@farebox/core/words/chain-names';
 import { type Address, erc20Abi, formatUnits } from 'viem';
-import { llamaToken } from '../../../upstreams/defillama.ts';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { evmChainFacts } from '../../../upstreams/evm-chains.ts';
+import { llamaToken } from '../../../upstreams/adapters/defillama.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import { evmChainFacts } from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import { headOf } from './wallet-chains.ts';
 import { nativeCoin } from './wallet-prices.ts';

@@ -12,9 +12,9 @@ import {
   serializeTransaction,
   zeroAddress,
 } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
-import { SOLANA_USDC_MINT } from '../../../upstreams/solana.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
+import { SOLANA_USDC_MINT } from '../../../upstreams/adapters/solana.ts';
 import { type AskedAmount, inSmallestUnit } from '../chain/token-amount.ts';
 import { isSanctioned } from './wallet-sanctions.ts';
 import {

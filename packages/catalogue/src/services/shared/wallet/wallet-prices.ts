@@ -1,6 +1,6 @@
 import type { Source } from '@farebox/core/words/answer';
-import { llamaToken } from '../../../upstreams/defillama.ts';
-import { type EvmChainName, evmChainFacts } from '../../../upstreams/evm-chains.ts';
+import { llamaToken } from '../../../upstreams/adapters/defillama.ts';
+import { type EvmChainName, evmChainFacts } from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 
 /** An older price, or one with little confidence of its source, is not used. */

@@ -1,7 +1,7 @@
 import { noAnswer } from '@farebox/core/words/failure';
 import { type Address, BaseError, parseAbi } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 
 const abi = parseAbi(['function isSanctioned(address account) view returns (bool)']);
 const ORACLE: Address = '0x40C57923924B5c5c5455c48D93317139ADDaC8fb';

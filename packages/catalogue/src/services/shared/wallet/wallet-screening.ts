@@ -3,7 +3,7 @@
 import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import type { Address } from 'viem';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 import { type ListInUse, type Lists, listFacts, SANCTIONS_LISTS } from '../../listed-parties.ts';
 import { type ChainHead, type EvmChains, headOf, isNotConfigured } from './wallet-chains.ts';
 import { isSanctioned } from './wallet-sanctions.ts';

@@ -1,7 +1,7 @@
 import type { Source } from '@farebox/core/words/answer';
 import type { ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
-import { EVM_CHAIN_NAMES, type EvmChainName } from '../../../upstreams/evm-chains.ts';
+import { EVM_CHAIN_NAMES, type EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import { isEvmAddress } from './wallet-address.ts';
 import { choice, isNotConfigured } from './wallet-chains.ts';

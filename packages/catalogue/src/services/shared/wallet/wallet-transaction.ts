@@ -14,8 +14,8 @@ import {
   serializeTransaction,
 } from 'viem';
 import { z } from 'zod';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import { evmChainFacts } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import { evmChainFacts } from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import type { ChainHead } from './wallet-chains.ts';
 import { toMicroUsd } from './wallet-holdings.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { numberToHex } from 'viem';
-import { evmUpstream } from '../../../upstreams/evm.ts';
+import { evmUpstream } from '../../../upstreams/adapters/evm.ts';
 import { connectUpstream } from '../../../upstreams/http.ts';
 import { headOf } from './wallet-chains.ts';
 import { recentTransfers } from './wallet-transfers.ts';

@@ -1,6 +1,6 @@
 import { type Address, BaseError, erc20Abi, getAbiItem, type Hex } from 'viem';
-import type { EvmChain } from '../../../upstreams/evm.ts';
-import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
+import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
+import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
 import type { ChainHead } from './wallet-chains.ts';
 
 /** About five minutes of each chain. */

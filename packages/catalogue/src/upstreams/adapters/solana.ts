@@ -1,0 +1,171 @@
+import type { Source } from '@farebox/core/words/answer';
+import { sourceUnavailable } from '@farebox/core/words/failure';
+import { z } from 'zod';
+import { defineUpstream, type UpstreamHttp } from '../define.ts';
+
+/** Circle's USDC on Solana. */
+export const SOLANA_USDC_MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+/** The two programs whose accounts hold tokens. */
+export const TOKEN_PROGRAMS = [
+  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+] as const;
+
+/** One token of an owner, over all its accounts. */
+export interface SolanaTokenBalance {
+  mint: string;
+  /** In the token's smallest unit. */
+  amount: bigint;
+  decimals: number;
+}
+
+/** A value that the node read at one slot. */
+export interface AtSlot<T> {
+  value: T;
+  slot: number;
+  source: Source;
+}
+
+/**
+ * Over the slots of about the last minute: the lowest priority fee that a transaction of each slot paid, in
+ * micro-lamports per unit.
+ */
+export interface SolanaPriorityFee {
+  slot: number;
+  microLamportsPerComputeUnit: number;
+}
+
+const REFUSALS: readonly number[] = [-32005, 429];
+
+const lamports = z
+  .number()
+  .nonnegative()
+  .refine(Number.isInteger, 'must be whole')
+  // JSON numbers above 2^53 lamports (9 million SOL) arrive rounded by at most a billionth of their value.
+  .transform(BigInt);
+const context = z.looseObject({ slot: z.number().int().nonnegative() });
+const balance = z.looseObject({ context, value: lamports });
+const tokenAccounts = z.looseObject({
+  context,
+  value: z.array(
+    z.looseObject({
+      account: z.looseObject({
+        data: z.looseObject({
+          parsed: z.looseObject({
+            info: z.looseObject({
+              mint: z.string(),
+              tokenAmount: z.looseObject({
+                amount: z.string().regex(/^\d+$/).transform(BigInt),
+                decimals: z.number().int().min(0).max(255),
+              }),
+            }),
+          }),
+        }),
+      }),
+    }),
+  ),
+});
+const priorityFees = z.array(
+  z
+    .looseObject({ slot: z.number().int(), prioritizationFee: z.number().nonnegative() })
+    .transform((fee) => ({ slot: fee.slot, microLamportsPerComputeUnit: fee.prioritizationFee })),
+);
+const rpcError = z.looseObject({ code: z.number(), message: z.string() });
+
+/**
+ * Solana's JSON-RPC. The public node allows 100 requests in 10 seconds, 40 of one method.
+ * https://solana.com/docs/rpc
+ */
+export const solana = defineUpstream({
+  name: 'solana',
+  title: 'Solana',
+  baseUrl: 'https://api.mainnet-beta.solana.com',
+  licence: 'Public chain data',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'Data on a public chain has no owner. Public nodes limit how often they may be asked.',
+    attribution: null,
+    url: null,
+  },
+  key: 'none',
+  requestsPerMinute: 240,
+  open: (http) => ({
+    /** An account's balance in lamports (10^-9 SOL); 0 where there is no account. */
+    async balanceOf(address: string): Promise<AtSlot<bigint>> {
+      const { value, source } = await ask(
+        http,
+        'getBalance',
+        [address, { commitment: 'confirmed' }],
+        balance,
+      );
+      return at(value.context.slot, value.value, source);
+    },
+    /**
+     * An owner's tokens, those with nothing in them left out; accounts of the same mint are added up.
+     *
+     * @param mint only this token, such as `SOLANA_USDC_MINT`; all of both token programs when null
+     */
+    async tokenBalancesOf(owner: string, mint: string | null): Promise<AtSlot<SolanaTokenBalance[]>> {
+      const filters =
+        mint === null ? TOKEN_PROGRAMS.map((programId) => ({ programId })) : ([{ mint }] as const);
+      const replies = await Promise.all(
+        filters.map((filter) =>
+          ask(
+            http,
+            'getTokenAccountsByOwner',
+            [owner, filter, { encoding: 'jsonParsed', commitment: 'confirmed' }],
+            tokenAccounts,
+          ),
+        ),
+      );
+      const byMint = new Map<string, SolanaTokenBalance>();
+      for (const { value } of replies) {
+        for (const { account } of value.value) {
+          const { mint: found, tokenAmount } = account.data.parsed.info;
+          const amount = (byMint.get(found)?.amount ?? 0n) + tokenAmount.amount;
+          if (amount > 0n) byMint.set(found, { mint: found, amount, decimals: tokenAmount.decimals });
+        }
+      }
+      const [first] = replies;
+      if (first === undefined) throw new Error('no token program was asked');
+      const slot = Math.min(...replies.map(({ value }) => value.context.slot));
+      return at(slot, [...byMint.values()], first.source);
+    },
+    /** What transactions paid beyond the base fee in recent slots, the oldest first; of any account. */
+    async recentPriorityFees(): Promise<{ value: SolanaPriorityFee[]; source: Source }> {
+      const { value, source } = await ask(http, 'getRecentPrioritizationFees', [[]], priorityFees);
+      const newest = value.at(-1);
+      return { value, source: newest === undefined ? shown(source, null) : shown(source, newest.slot) };
+    },
+  }),
+  probe: (api) => api.recentPriorityFees(),
+});
+
+/** @throws UpstreamUnavailable for any reply other than a result, so callers must check the addresses first */
+async function ask<T>(
+  http: UpstreamHttp,
+  method: string,
+  params: readonly unknown[],
+  result: z.ZodType<T>,
+): Promise<{ value: T; source: Source }> {
+  const schema = z.union([
+    z.looseObject({ error: rpcError }).transform(({ error }) => ({ refusal: error.code })),
+    z.looseObject({ result }).transform((reply) => ({ result: reply.result })),
+  ]);
+  const body = { jsonrpc: '2.0', id: 1, method, params };
+  const { value, source } = await http.post({ path: '', body, schema, idempotencyKey: null });
+  if ('result' in value) return { value: value.result, source };
+  if (REFUSALS.includes(value.refusal)) {
+    throw sourceUnavailable('solana', 'rate_limited', 'Solana: refuses more requests, or is behind');
+  }
+  throw sourceUnavailable('solana', 'invalid_reply', `Solana: refused ${method} (${value.refusal})`);
+}
+
+function at<T>(slot: number, value: T, source: Source): AtSlot<T> {
+  return { value, slot, source: shown(source, slot) };
+}
+
+/** Addresses of RPC services often contain a key in their path, so only the host is shown. */
+function shown(source: Source, slot: number | null): Source {
+  return { ...source, url: `${new URL(source.url).origin}/${slot === null ? '' : `#slot=${slot}`}` };
+}

@@ -1,0 +1,96 @@
+import { sqlFunction } from '../../db/functions.ts';
+import type { Audited, Rule } from '../../ledger/rule.ts';
+import { SHARE_RULES } from './share-rules.ts';
+
+/** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
+const CALL_RULES: readonly Rule[] = [
+  {
+    name: 'every call has exactly the transfers of its state',
+    sql: `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros
+          from calls c
+          left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+          left join ledger_transfers e on e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4)
+          where t.id is null or t.amount_micros <> c.price_micros
+             or e.phase is distinct from (case c.state when 1 then 3 when 2 then 4 end) limit 1`,
+    say: (r) =>
+      `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,
+  },
+  {
+    name: 'every open call is where open calls are looked for',
+    sql: `select c.id, c.account_id, c.begun_at from calls c
+          where c.state = 0 and not exists (select 1 from ${sqlFunction('open_calls')}() o where o.account_id = c.account_id and o.id = c.id)
+          limit 1`,
+    say: (r) =>
+      `call ${r.id} of account ${r.account_id} is open since ${r.begun_at}, and no job would find it`,
+  },
+  {
+    name: 'every transfer for a call has its call, and every refund a captured one',
+    sql: `select t.id, t.account_id, t.code from ledger_transfers t
+          left join calls c on c.account_id = t.account_id and c.id = t.id
+          where (t.code = 'call' and c.id is null)
+             or (t.code in ('onchain_refund', 'settlement_lost') and not exists (
+               select 1 from calls r where r.account_id = t.account_id and r.state = 1
+                 and t.note in ('refund of call ' || r.id, 'lost settlement of call ' || r.id)))
+             or (t.code = 'call_refund' and not exists (
+               select 1 from calls r where r.account_id = t.account_id and r.state = 1
+                 and t.note = 'undelivered call ' || r.id and r.price_micros = t.amount_micros)) limit 1`,
+    say: (r) => `transfer ${r.id} (${r.code}) of account ${r.account_id} has no call`,
+  },
+  {
+    name: 'every captured call that a chain paid for has its transaction',
+    sql: `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
+          left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+          where c.rail <> 'credits' and c.state = 1
+            and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros
+              or s.amount_units > c.price_micros
+                and (s.evidence->>'scheme' is distinct from 'transfer' or s.evidence ? 'priceUnits')) limit 1`,
+    say: (r) =>
+      `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}, of ${r.amount_units}`,
+  },
+  {
+    name: 'every settlement is in step with its call',
+    sql: `select s.call_id, s.state, c.state as call_state from settlements s
+          left join calls c on c.account_id = s.account_id and c.id = s.call_id
+          where c.id is null or c.state = 0 or (s.state = 2) <> (c.state = 2)
+             or (s.state in (0, 3) and c.state <> 3) limit 1`,
+    say: (r) => `the settlement of call ${r.call_id} is in state ${r.state}, the call in ${r.call_state}`,
+  },
+  {
+    name: 'every refund on a chain has its transfer and its transaction',
+    sql: `select r.call_id, r.state, r.transaction, t.amount_micros from refunds r
+          left join ledger_transfers t on t.account_id = r.account_id and t.code = 'onchain_refund'
+            and t.note = 'refund of call ' || r.call_id
+          where (r.state = 1) <> (t.id is not null and r.transaction is not null)
+             or t.amount_micros <> r.amount_micros limit 1`,
+    say: (r) =>
+      `the refund of call ${r.call_id} is in state ${r.state}, by ${r.transaction}, booked ${r.amount_micros}`,
+  },
+  {
+    name: 'spending by day equals captured calls',
+    sql: `select coalesce(s.account_id, c.account_id) as account_id, coalesce(s.service, c.service) as service,
+                 coalesce(s.day, c.day) as day, s.spent_micros, c.spent
+          from call_spending s full join (
+            select account_id, service, (finished_at at time zone 'UTC')::date as day, sum(price_micros) as spent,
+                   count(*) as calls
+            from calls where state = 1 and account_id >= 1000 group by 1, 2, 3
+          ) c on c.account_id = s.account_id and c.service = s.service and c.day = s.day
+          where s.spent_micros is distinct from c.spent or s.calls is distinct from c.calls limit 1`,
+    say: (r) =>
+      `account ${r.account_id}, ${r.service} on ${r.day}: spending says ${r.spent_micros}, calls say ${r.spent}`,
+  },
+];
+
+/** Calls by how they ended, and what is with a chain, or owed on one. */
+export const CALL_BOOKS: Audited = {
+  rules: [...CALL_RULES, ...SHARE_RULES],
+  totals: {
+    calls: `
+      select count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
+             count(*) filter (where state in (0, 3)) as open from calls`,
+    onChain: `
+      select (select count(*) from settlements where state in (0, 3)) as settling,
+             (select count(*) from settlements where state = 4) as lost,
+             count(*) filter (where state = 0) as "refundsOwed", count(*) filter (where state = 1) as "refundsPaid"
+      from refunds`,
+  },
+};

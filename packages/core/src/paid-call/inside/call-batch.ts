@@ -1,0 +1,319 @@
+/**
+ * Many calls in one statement: the calls that begin, are kept and end together go to the database together, in one
+ * commit.
+ *
+ * Two functions do what most calls need (`functions/calls_begin.sql`, `functions/calls_finish.sql`). A third one does
+ * what involves a chain (`functions/calls_apply.sql`). A statement names only the functions that its batch needs.
+ */
+import { arrayLiteral } from '../../db/array-literal.ts';
+import type { Database } from '../../db/connection.ts';
+import { sqlFunctionPiece } from '../../db/functions.ts';
+import { type Piece, piece, templateOf } from '../../db/piece.ts';
+import { HOUSE_ACCOUNTS, isHouseAccount } from '../../ledger/accounts.ts';
+import type {
+  BeginOutcome,
+  CallToBegin,
+  CallToFinish,
+  CallToKeep,
+  FinishOutcome,
+  KeepOutcome,
+} from './call-steps.ts';
+
+const CALLS_BEGIN = sqlFunctionPiece('calls_begin');
+const CALLS_FINISH = sqlFunctionPiece('calls_finish');
+const CALLS_APPLY = sqlFunctionPiece('calls_apply');
+
+export type CallWork =
+  | { kind: 'begin'; call: CallToBegin }
+  | { kind: 'keep'; call: CallToKeep }
+  | { kind: 'finish'; call: CallToFinish };
+/**
+ * Another transaction holds a row that this call needs, and nothing was done. The call is tried again, and no caller is
+ * told.
+ */
+type Locked = { status: 'locked' };
+export type CallWorkOutcome = BeginOutcome | KeepOutcome | FinishOutcome | Locked;
+
+export interface BatchSettings {
+  /** For how long answers are kept. */
+  answerTtlMs: number;
+  nowMs: number;
+  /** This process, by its row in `replicas`. */
+  holder: bigint | null;
+}
+
+/** What the functions return, as far as they were called; `calls_apply` under its own names. */
+interface Answered {
+  b_status: number[];
+  b_available: bigint[];
+  b_answered: string[];
+  b_in_flight: bigint[];
+  b_known: boolean[];
+  seen_at: string;
+  k_status: number[];
+  f_status: number[];
+  f_available: bigint[];
+  begin_status: number[];
+  begin_available: bigint[];
+  begin_answered: string[] | null;
+  finish_status: number[];
+  finish_available: bigint[];
+}
+
+type Cell = Parameters<typeof arrayLiteral>[0][number];
+
+/** One of the functions in the statement. */
+interface Part {
+  columns: Piece;
+  from: Piece;
+  /** One outcome for each piece of work, in the order of the work. */
+  outcomes(answered: Answered): CallWorkOutcome[];
+}
+
+/** Whether the call involves no chain: a customer's account pays, and the ledger alone decides. */
+export function isPlain({ kind, call }: CallWork): boolean {
+  if (kind === 'keep' || isHouseAccount(call.accountId)) return false;
+  return kind === 'begin' ? call.onChainIdentity === null : call.settled === undefined;
+}
+
+/**
+ * Runs a batch in one statement and one commit. Running it again changes nothing.
+ *
+ * @param plainly which of the begins and finishes the two lean functions do
+ * @returns one outcome for each piece of work, in order
+ * @throws the database's error, when nothing was done
+ */
+export async function applyCalls(
+  sql: Database,
+  batch: readonly CallWork[],
+  settings: BatchSettings,
+  plainly: (work: CallWork) => boolean = isPlain,
+): Promise<CallWorkOutcome[]> {
+  const general: CallWork[] = [];
+  const finishes: CallToFinish[] = [];
+  const begins: CallToBegin[] = [];
+  /** The position in the batch of each part's outcomes. */
+  const places: [general: number[], finishes: number[], begins: number[]] = [[], [], []];
+  for (const [index, work] of batch.entries()) {
+    if (work.kind === 'keep' || !plainly(work)) {
+      general.push(work);
+      places[0].push(index);
+    } else if (work.kind === 'finish') {
+      finishes.push(work.call);
+      places[1].push(index);
+    } else {
+      begins.push(work.call);
+      places[2].push(index);
+    }
+  }
+  const parts = [
+    general.length > 0 ? generalPart(general, settings) : null,
+    finishes.length > 0 ? finishPart(finishes, settings) : null,
+    begins.length > 0 ? beginPart(begins, settings) : null,
+  ];
+  const asked = parts.filter((part) => part !== null);
+  const [first] = asked;
+  if (first === undefined) return [];
+  // PostgreSQL runs the left side of an outer join first, so the begins can reserve what the finishes release.
+  let { columns, from } = first;
+  for (const part of asked.slice(1)) {
+    columns = piece`${columns}, ${part.columns}`;
+    from = piece`${from} left join ${part.from} on true`;
+  }
+  const [answered] = await sql<Answered[]>(...templateOf(piece`select ${columns} from ${from}`));
+  if (answered === undefined) throw new Error('the database answered nothing about calls');
+  const outcomes: CallWorkOutcome[] = [];
+  for (const [which, part] of parts.entries()) {
+    for (const [index, outcome] of part?.outcomes(answered).entries() ?? []) {
+      outcomes[places[which]?.[index] ?? -1] = outcome;
+    }
+  }
+  return outcomes;
+}
+
+function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part {
+  const column = (pick: (call: CallToBegin) => Cell) => arrayLiteral(calls.map(pick));
+  const anyIdentity = calls.some(({ identity }) => identity !== null);
+  return {
+    columns: piece`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
+    from: piece`${CALLS_BEGIN}(
+      ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
+      ${column((c) => c.keyId)}::text::bigint[], ${column((c) => c.rail)}::text::text[],
+      ${column((c) => c.service)}::text::text[], ${column((c) => c.priceMicros)}::text::bigint[],
+      ${column((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${column((c) => c.ttlMs)}::text::integer[],
+      ${anyIdentity ? column((c) => c.identity) : null}::text::text[],
+      ${anyIdentity ? column((c) => hexOf(c.fingerprint)) : null}::text::bytea[],
+      ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint
+    ) b`,
+    outcomes: (answered) =>
+      calls.map((_, index) =>
+        beginOutcome(
+          answered.begin_status[index],
+          answered.begin_available[index],
+          answered.begin_answered?.[index],
+        ),
+      ),
+  };
+}
+
+function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Part {
+  const column = (pick: (call: CallToFinish) => Cell) => arrayLiteral(calls.map(pick));
+  const anyAnswer = calls.some(({ answer }) => answer !== null);
+  return {
+    columns: piece`f.status as finish_status, f.available as finish_available`,
+    from: piece`${CALLS_FINISH}(
+      ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
+      ${column(phaseOf)}::text::smallint[], ${column((c) => c.outcome)}::text::text[],
+      ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],
+      ${anyAnswer ? column(headersOf) : null}::text::text[],
+      ${anyAnswer ? column((c) => c.answer?.body ?? null) : null}::text::text[],
+      ${ttlOf(settings)}::interval, ${isoOf(settings.nowMs)}::timestamptz
+    ) f`,
+    outcomes: (answered) =>
+      calls.map((_, index) => finishOutcome(answered.finish_status[index], answered.finish_available[index])),
+  };
+}
+
+function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part {
+  const begins = batch.filter((work) => work.kind === 'begin').map((work) => work.call);
+  const keeps = batch.filter((work) => work.kind === 'keep').map((work) => work.call);
+  const finishes = batch.filter((work) => work.kind === 'finish').map((work) => work.call);
+  const b = (pick: (call: CallToBegin) => Cell) => arrayLiteral(begins.map(pick));
+  const k = (pick: (call: CallToKeep) => Cell) => arrayLiteral(keeps.map(pick));
+  const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
+  return {
+    columns: piece`g.*`,
+    from: piece`${CALLS_APPLY}(
+      ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
+      ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
+      ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],
+      ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
+      ${b((c) => c.onChainIdentity)}::text::text[],
+      ${b((c) => hexOf(c.fingerprint))}::text::bytea[], ${b((c) => c.ttlMs)}::text::integer[],
+      ${b((c) => c.inFlight?.network ?? null)}::text::text[], ${b((c) => c.inFlight?.asset ?? null)}::text::text[],
+      ${b((c) => c.inFlight?.payer ?? null)}::text::text[], ${b((c) => c.inFlight?.amountUnits ?? null)}::text::bigint[],
+      ${b((c) => c.inFlight?.costsMoney ?? null)}::text::boolean[],
+      ${b((c) => c.inFlight?.onlyOneOfUnknown ?? null)}::text::boolean[],
+      ${b((c) => c.inFlight?.balance?.units ?? null)}::text::bigint[],
+      ${b((c) => c.inFlight?.balance?.since ?? null)}::text::timestamptz[],
+      ${k((c) => c.accountId)}::text::bigint[], ${k((c) => c.id)}::text::uuid[],
+      ${k((c) => c.rail)}::text::text[], ${k((c) => c.payment.network)}::text::text[],
+      ${k((c) => c.payment.asset)}::text::text[], ${k((c) => c.payment.payer)}::text::text[],
+      ${k((c) => c.payment.payTo)}::text::text[], ${k((c) => c.payment.amountUnits)}::text::bigint[],
+      ${k((c) => JSON.stringify(c.payment.evidence))}::text::text[],
+      ${k((c) => isoOf(c.payment.deadAfterMs))}::text::timestamptz[],
+      ${k((c) => c.leaseMs)}::text::integer[], ${k((c) => c.answer?.status ?? null)}::text::smallint[],
+      ${k(headersOf)}::text::text[], ${k((c) => c.answer?.body ?? null)}::text::text[],
+      ${f((c) => c.accountId)}::text::bigint[], ${f((c) => c.id)}::text::uuid[],
+      ${f(phaseOf)}::text::smallint[], ${f((c) => c.priceMicros)}::text::bigint[],
+      ${f((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${f((c) => c.service)}::text::text[],
+      ${f((c) => c.outcome)}::text::text[], ${f((c) => c.settled !== undefined)}::text::boolean[],
+      ${f((c) => c.settled?.transaction ?? null)}::text::text[],
+      ${f((c) => c.settled?.blockNumber ?? null)}::text::bigint[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
+      ${f(headersOf)}::text::text[], ${f((c) => c.answer?.body ?? null)}::text::text[],
+      ${ttlOf(settings)}::interval, ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint
+    ) g`,
+    outcomes(answered) {
+      let begin = 0;
+      let keep = 0;
+      let finish = 0;
+      return batch.map(({ kind }) => {
+        if (kind === 'keep') return keepOutcome(answered.k_status[keep++]);
+        if (kind === 'begin') {
+          const at = begin++;
+          return (
+            inFlightOutcome(answered.b_status[at], answered.b_in_flight[at], answered.seen_at) ??
+            beginOutcome(
+              answered.b_status[at],
+              answered.b_available[at],
+              answered.b_answered[at],
+              answered.b_known[at],
+            )
+          );
+        }
+        const at = finish++;
+        return finishOutcome(answered.f_status[at], answered.f_available[at]);
+      });
+    },
+  };
+}
+
+const phaseOf = (call: CallToFinish) => (call.capture ? 3 : 4);
+
+const headersOf = ({ answer }: CallToKeep | CallToFinish) =>
+  answer === null ? null : JSON.stringify(answer.headers);
+
+const ttlOf = ({ answerTtlMs }: BatchSettings) => `${answerTtlMs} milliseconds`;
+
+const isoOf = (atMs: number) => new Date(atMs).toISOString();
+
+function textOf(id: bigint | null): string | null {
+  return id === null ? null : String(id);
+}
+
+function hexOf(bytes: Buffer | null): string | null {
+  return bytes === null ? null : `\\x${bytes.toString('hex')}`;
+}
+
+function keepOutcome(status: number | undefined): KeepOutcome | Locked {
+  if (status === 0) return { status: 'kept' };
+  if (status === 1) return { status: 'not_open' };
+  if (status === 2) return { status: 'locked' };
+  throw unknown(status);
+}
+
+function finishOutcome(status: number | undefined, availableMicros = 0n): FinishOutcome | Locked {
+  if (status === 0) return { status: 'done', availableMicros };
+  if (status === 1) return { status: 'not_open' };
+  if (status === 2) return { status: 'locked' };
+  throw unknown(status);
+}
+
+/** What keeps a payment from beginning another call beside those that it has in flight; null when nothing does. */
+function inFlightOutcome(status: number | undefined, inFlightUnits = 0n, since: string): BeginOutcome | null {
+  if (status === 40) return { status: 'balance_needed', since };
+  if (status === 41) return { status: 'balance_exceeded', since, inFlightUnits };
+  return status === 42 ? { status: 'one_at_a_time' } : null;
+}
+
+function beginOutcome(
+  status: number | undefined,
+  availableMicros = 0n,
+  callId: string | undefined,
+  isKnownPayer = true,
+): BeginOutcome | Locked {
+  switch (status) {
+    case 0:
+      return { status: 'authorized', availableMicros, isKnownPayer };
+    case 1:
+      return { status: 'insufficient', availableMicros };
+    case 2:
+      return { status: 'above_day_cap' };
+    case 10:
+      return { status: 'key_revoked' };
+    case 11:
+      return { status: 'key_expired' };
+    case 12:
+      return { status: 'key_frozen' };
+    case 13:
+      return { status: 'above_call_cap' };
+    case 20:
+      if (callId === undefined) throw new Error('an answered call has no id');
+      return { status: 'answered', callId };
+    case 21:
+      return { status: 'running' };
+    case 22:
+      return { status: 'other_request' };
+    case 23:
+      if (callId === undefined) throw new Error('a call that is with the chain has no id');
+      return { status: 'settling', callId };
+    case 30:
+      return { status: 'locked' };
+    default:
+      throw unknown(status);
+  }
+}
+
+function unknown(status: number | undefined): Error {
+  return new Error(`the database answered about a call with the unknown status ${status}`);
+}

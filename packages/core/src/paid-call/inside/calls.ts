@@ -1,0 +1,212 @@
+/**
+ * The store of paid calls, and the only code that changes their table. A call and its money move in the same commit,
+ * and many calls share one commit: see `call-batch.ts`.
+ */
+import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.ts';
+import { sqlFunction } from '../../db/functions.ts';
+import { houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
+import { GroupCommit } from '../../ledger/group-commit.ts';
+import { applyCalls, type CallWork, type CallWorkOutcome } from './call-batch.ts';
+import type {
+  BeginOutcome,
+  CallToBegin,
+  CallToFinish,
+  CallToKeep,
+  FinishOutcome,
+  KeepOutcome,
+  PricedCall,
+  StoredAnswer,
+} from './call-steps.ts';
+
+const OPEN_CALLS = sqlFunction('open_calls');
+const CALLS_SETTLE_PAST = sqlFunction('calls_settle_past');
+
+export interface CallStore {
+  /**
+   * Reserves the price and claims the payment's identity: both, or neither.
+   *
+   * @throws QueueFull or NotBegun when nothing was done. After any other error that is unknown, and the caller must
+   *   release the call
+   */
+  begin(call: CallToBegin): Promise<BeginOutcome>;
+  /**
+   * Stores the answer and the evidence that settles the call. From then on the chain decides how the call ends. Running
+   * it again changes nothing.
+   */
+  keep(call: CallToKeep): Promise<KeepOutcome>;
+  /** Takes the price or gives it back, and keeps the answer: all, or nothing. Running it again changes nothing. */
+  finish(call: CallToFinish): Promise<FinishOutcome>;
+  answerOf(
+    accountId: bigint,
+    callId: string,
+  ): Promise<(StoredAnswer & { transaction: string | null }) | null>;
+  /**
+   * What became of a payment, without claiming it; null when it bought nothing. As in `begin`, a key that has ended
+   * gets nothing.
+   */
+  look(
+    payment: { accountId: bigint; keyId: bigint | null; identity: string; onChainIdentity: string | null },
+    fingerprint: Buffer,
+  ): Promise<BeginOutcome | null>;
+  /** Calls whose time is over, oldest first. Calls of accounts that are locked at this moment are left out. */
+  expired(limit: number): Promise<PricedCall[]>;
+  /** Calls that were running in a process which has ended. */
+  heldByEnded(limit: number): Promise<PricedCall[]>;
+  /** What is reserved by calls that are running, on all replicas, in micro-USD. */
+  reservedMicros(): Promise<bigint>;
+  /** Deletes answers that nobody may ask for any more, at most `limit` of them. @returns how many were deleted */
+  dropExpiredAnswers(limit: number): Promise<number>;
+  /** How much work waits for the database. */
+  readonly depth: number;
+}
+
+/** Accounts with a lower id are the house's, and are never locked by a call. */
+const FIRST_CUSTOMER = 1_000;
+/** How long a caller waits for its call to be begun, kept or finished. */
+const DEADLINE_MS = 4_000;
+
+/** The status of a key without a row: it was revoked, and has been forgotten since. */
+const FORGOTTEN = 'revoked';
+
+/**
+ * Opens the store on a database. Answers are kept for `answerTtlMs`.
+ *
+ * @param options.holder this process, by its row in `replicas`; the calls it holds are released when it has ended
+ */
+export function createCallStore(
+  { sql, commits: connection }: Pools,
+  options: { nowMs: () => number; answerTtlMs: number; holder?: () => bigint | null },
+): CallStore {
+  const { nowMs, answerTtlMs, holder = () => null } = options;
+  const now = () => new Date(nowMs()).toISOString();
+
+  const commits = new GroupCommit<CallWork, CallWorkOutcome>({
+    maxBatch: 512,
+    isRefusal,
+    maxFlights: COMMIT_CONNECTIONS,
+    maxWaiting: 10_000,
+    maxAttempts: 5,
+    deadlineMs: DEADLINE_MS,
+    firstBackoffMs: 100,
+    isLocked: ({ status }) => status === 'locked',
+    lockOf({ kind, call }) {
+      if (!isHouseAccount(call.accountId)) return String(call.accountId);
+      return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
+    },
+    keysOf,
+    flush: (batch) => applyCalls(connection, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
+  });
+
+  return {
+    begin: (call) => commits.submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
+    keep: (call) => commits.submit({ kind: 'keep', call }) as Promise<KeepOutcome>,
+    finish: (call) => commits.submit({ kind: 'finish', call }) as Promise<FinishOutcome>,
+    get depth() {
+      return commits.depth;
+    },
+
+    async answerOf(accountId, callId) {
+      const [row] = await sql<
+        { status: number; headers: Record<string, string>; body: string; transaction: string | null }[]
+      >`
+        select a.status, a.headers, a.body, s.transaction
+        from call_answers a left join settlements s on s.account_id = a.account_id and s.call_id = a.id
+        where a.account_id = ${String(accountId)} and a.id = ${callId} and a.expires_at > ${now()}`;
+      return row ?? null;
+    },
+
+    async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
+      const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
+        select c.id, c.state, c.fingerprint = ${fingerprint} as same, coalesce(k.status, ${keyId === null ? null : FORGOTTEN}) as key_status
+        from calls c left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
+        where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${onChainIdentity})
+        order by c.state = 2 limit 1`;
+      if (row === undefined || row.state === 2) return null;
+      if (row.key_status === 'revoked') return { status: 'key_revoked' };
+      if (row.key_status === 'frozen') return { status: 'key_frozen' };
+      if (!row.same) return { status: 'other_request' };
+      if (row.state === 0) return { status: 'running' };
+      return { status: row.state === 1 ? 'answered' : 'settling', callId: row.id };
+    },
+
+    async expired(limit) {
+      let more = true;
+      while (more) {
+        const [settled] = await sql<{ more: boolean }[]>`select ${sql(CALLS_SETTLE_PAST)}() as more`;
+        more = settled?.more === true;
+      }
+      const rows = await sql<OpenRow[]>`
+        with due as materialized (
+          select c.account_id, c.id, c.service, c.price_micros, c.expires_at
+          from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
+          where c.state = 0 and c.expires_at <= ${now()}
+        ), free as materialized (
+          select a.id from ledger_accounts a where a.id in (select account_id from due) and a.id >= ${FIRST_CUSTOMER}
+          for no key update skip locked
+        )
+        select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
+        from due c join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        where c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)
+        order by c.expires_at limit ${limit}`;
+      return rows.map(openCall);
+    },
+
+    async heldByEnded(limit) {
+      const rows = await sql<OpenRow[]>`
+        select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
+        from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
+        join replicas r on r.id = c.holder and r.ended_at is not null
+        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        limit ${limit}`;
+      return rows.map(openCall);
+    },
+
+    async reservedMicros() {
+      const [row] = await sql<{ reserved: bigint }[]>`
+        select coalesce(sum(c.price_micros), 0)::bigint as reserved
+        from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id`;
+      return row?.reserved ?? 0n;
+    },
+
+    async dropExpiredAnswers(limit) {
+      const dropped = await sql`
+        with old as (
+          select account_id, id from call_answers where expires_at <= ${now()} order by expires_at limit ${limit}
+          for update skip locked
+        )
+        delete from call_answers a using old where a.account_id = old.account_id and a.id = old.id`;
+      return dropped.count;
+    },
+  };
+}
+
+/** What no two pieces of work at the database may have in common. */
+function keysOf({ kind, call }: CallWork): string[] {
+  const keys = [call.id];
+  if (kind !== 'begin') return keys;
+  if (call.identity !== null) keys.push(`${call.accountId} ${call.identity}`);
+  if (call.onChainIdentity !== null) keys.push(`chain ${call.onChainIdentity}`);
+  // Payments of one payer are summed, so the second must see the first.
+  if (call.inFlight?.payer !== undefined) keys.push(`payer ${call.inFlight.payer}`);
+  return keys;
+}
+
+interface OpenRow {
+  id: string;
+  account_id: bigint;
+  service: string;
+  price_micros: bigint;
+  revenue: bigint;
+}
+
+function openCall(row: OpenRow): PricedCall {
+  const revenue = houseAccountName(row.revenue);
+  if (revenue === null) throw new Error(`call ${row.id} would be paid to account ${row.revenue}`);
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    service: row.service,
+    priceMicros: row.price_micros,
+    revenue,
+  };
+}

@@ -1,0 +1,61 @@
+/** Refunds on the chain that a payment came from: the rows of `refunds`. */
+
+import type { RefundStore } from '../settlements.ts';
+import { revenueOf, type SettlementRows } from './settlement-rows.ts';
+
+interface RefundRow {
+  account_id: bigint;
+  call_id: string;
+  network: string;
+  asset: string;
+  payee: string;
+  amount_micros: bigint;
+  attempts: number;
+  rail: string;
+  revenue: bigint;
+}
+
+export function refundStore({ sql, at, named }: SettlementRows): RefundStore {
+  return {
+    async owe(settlement, reason, amountMicros = settlement.priceMicros) {
+      await sql`
+        insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, created_at, next_at)
+        values (${String(settlement.accountId)}, ${settlement.callId}, ${settlement.payment.network},
+          ${settlement.payment.asset}, ${settlement.payment.payer}, ${String(amountMicros)},
+          ${reason}, ${at()}, ${at()})
+        on conflict (account_id, call_id) do nothing`;
+    },
+
+    async leaseDueRefunds(limit, leaseMs) {
+      const rows = await sql<RefundRow[]>`
+        with r as (update refunds set next_at = ${at(leaseMs)}, attempts = attempts + 1
+        where (account_id, call_id) in (
+          select account_id, call_id from refunds where state = 0 and next_at <= ${at()}
+          order by next_at limit ${limit} for update skip locked
+        ) returning account_id, call_id, network, asset, payee, amount_micros, attempts)
+        select r.*, c.rail, t.credit_account as revenue
+        from r join calls c on c.account_id = r.account_id and c.id = r.call_id
+        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+      return rows.map((row) => ({
+        rail: row.rail,
+        revenue: revenueOf(row),
+        accountId: row.account_id,
+        callId: row.call_id,
+        network: row.network,
+        asset: row.asset,
+        payee: row.payee,
+        amountUnits: row.amount_micros,
+        amountMicros: row.amount_micros,
+        attempts: row.attempts,
+      }));
+    },
+
+    async markRefunded(refund, transaction) {
+      await sql`update refunds set state = 1, transaction = ${transaction}, paid_at = ${at()} where ${named(refund)}`;
+    },
+
+    async refundLater(refund, afterMs) {
+      await sql`update refunds set next_at = ${at(afterMs)} where ${named(refund)} and state = 0`;
+    },
+  };
+}

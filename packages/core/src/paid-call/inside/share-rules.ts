@@ -1,0 +1,70 @@
+import type { Rule } from '../../ledger/rule.ts';
+
+/** What must hold of shares of calls: what is set aside, what was taken back, and what was paid out. */
+export const SHARE_RULES: readonly Rule[] = [
+  {
+    name: 'every share of a call was set aside with its capture, once and of its amount',
+    sql: `select coalesce(s.call_id, t.id) as id, s.state, s.amount_micros, t.amount_micros as moved, c.state as call_state
+          from (select * from call_shares where state > 0) s
+          full join (select * from ledger_transfers where code = 'share') t on t.id = s.call_id
+          left join calls c on c.account_id = s.account_id and c.id = s.call_id
+          where s.call_id is null or t.id is null or t.amount_micros <> s.amount_micros or c.state is distinct from 1
+             or t.amount_micros > c.price_micros or t.created_at is distinct from c.finished_at limit 1`,
+    say: (r) =>
+      `the share of call ${r.id} is in state ${r.state}, of ${r.amount_micros}, its transfer of ${r.moved}, the call in state ${r.call_state}`,
+  },
+  {
+    name: 'a captured call that is shared has its share, and nobody shares in a call of their own',
+    sql: `select c.id, c.state, s.state as share, s.beneficiary from calls c
+          left join call_shares s on s.account_id = c.account_id and s.call_id = c.id
+          where c.shared and c.state = 1 and (s.call_id is null or s.state = 0 or s.beneficiary = c.account_id) limit 1`,
+    say: (r) =>
+      `call ${r.id} is in state ${r.state}, its share for account ${r.beneficiary} in state ${r.share}`,
+  },
+  {
+    name: 'a share is taken back if, and only if, the price of its call went back',
+    sql: `select s.call_id as id, s.state, b.amount_micros as back, r.code from call_shares s
+          left join ledger_transfers b on b.account_id = 13 and b.code = 'share_back'
+            and b.note = 'share of call ' || s.call_id
+          left join calls c on c.account_id = s.account_id and c.id = s.call_id
+          left join lateral (
+            select x.code from ledger_transfers x
+            where x.account_id = s.account_id and x.amount_micros >= c.price_micros
+              and (x.note in ('refund of call ' || s.call_id, 'lost settlement of call ' || s.call_id,
+                              'undelivered call ' || s.call_id)
+                or x.code = 'operator_refund' and exists (select 1 from operator_acts a
+                  where a.account_id = x.account_id and a.transfer_id = x.id and a.call_id::text = s.call_id::text)) limit 1
+          ) r on true
+          where s.state > 0 and ((s.state = 2) <> (r.code is not null)
+            or (s.state = 2 and s.reversed_micros < s.amount_micros) <> (b.id is not null)
+            or b.amount_micros <> s.amount_micros - s.reversed_micros) limit 1`,
+    say: (r) =>
+      `the share of call ${r.id} is in state ${r.state}; back went ${r.back}, and the price by ${r.code}`,
+  },
+  {
+    name: 'what went back of shares with a card payment is what its transfers say',
+    sql: `select coalesce('shares of order ' || s.reversed_by, x.note) as name, s.micros, x.moved
+          from (select reversed_by, sum(reversed_micros) as micros from call_shares
+                where reversed_by is not null group by 1) s
+          full join (
+            select note, sum(case debit_account when 13 then amount_micros else -amount_micros end) as moved
+            from ledger_transfers where code in ('share_reversed', 'share_restored') group by 1
+          ) x on x.note = 'shares of order ' || s.reversed_by
+          where coalesce(s.micros, 0) <> coalesce(x.moved, 0) limit 1`,
+    say: (r) => `${r.name}: ${r.micros} went back; its transfers say ${r.moved}`,
+  },
+  {
+    name: 'what is owed of shares is what was set aside, less what went back and was paid out',
+    sql: `select * from (
+            select (select coalesce(sum(due_micros), 0) from call_shares) as due,
+                   (select coalesce(sum(case when credit_account = 13 then amount_micros else -amount_micros end), 0)
+                    from ledger_transfers where 13 in (debit_account, credit_account) and phase in (1, 3)) as held,
+                   (select coalesce(sum(amount_micros), 0) from share_payouts) as paid,
+                   (select coalesce(sum(t.amount_micros), 0) from share_payouts p join ledger_transfers t
+                    on t.account_id = p.beneficiary and t.id = p.transfer_id and t.code = 'share_payout'
+                      and t.amount_micros = p.amount_micros) as moved
+          ) sums where due <> held or paid <> moved`,
+    say: (r) =>
+      `shares of ${r.due} are due and ${r.held} is held; ${r.paid} was paid out, by transfers of ${r.moved}`,
+  },
+];

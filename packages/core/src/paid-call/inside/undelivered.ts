@@ -1,0 +1,90 @@
+import { arrayLiteral } from '../../db/array-literal.ts';
+import type { Database } from '../../db/connection.ts';
+import { HOUSE_ACCOUNTS, houseAccountName } from '../../ledger/accounts.ts';
+import type { PricedCall } from './call-steps.ts';
+
+/** A call whose capture may have been committed while its answer was withheld. */
+export interface UndeliveredCall extends PricedCall {
+  /** Whether the payer can still ask for the answer. If so, a price that was taken stays taken. */
+  retrievable: boolean;
+}
+
+/** The table of these calls. A row is deleted when its call has been dealt with. */
+export interface UndeliveredCalls {
+  /** Stores them, in one commit. Storing one again changes nothing. */
+  note(calls: readonly UndeliveredCall[]): Promise<void>;
+  /** Leases those that are due, for `leaseMs`. */
+  lease(limit: number, leaseMs: number): Promise<UndeliveredCall[]>;
+  /**
+   * Whether the price was taken. A call that is no longer open may also have been released by another job, or never
+   * have begun.
+   */
+  wasCharged(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<boolean>;
+  done(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<void>;
+  waiting(): Promise<number>;
+}
+
+export function createUndeliveredCalls(sql: Database, nowMs: () => number): UndeliveredCalls {
+  const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
+  return {
+    async note(calls) {
+      await sql`
+        insert into undelivered_calls (account_id, call_id, service, price_micros, revenue_account, retrievable, next_at)
+        select *, ${at()}::timestamptz from unnest(
+          ${arrayLiteral(calls.map((call) => call.accountId))}::text::bigint[],
+          ${arrayLiteral(calls.map((call) => call.id))}::text::uuid[],
+          ${arrayLiteral(calls.map((call) => call.service))}::text::text[],
+          ${arrayLiteral(calls.map((call) => call.priceMicros))}::text::bigint[],
+          ${arrayLiteral(calls.map((call) => HOUSE_ACCOUNTS[call.revenue]))}::text::bigint[],
+          ${arrayLiteral(calls.map((call) => call.retrievable))}::text::boolean[])
+        on conflict (account_id, call_id) do nothing`;
+    },
+
+    async lease(limit, leaseMs) {
+      const rows = await sql<
+        {
+          account_id: bigint;
+          call_id: string;
+          service: string;
+          price_micros: bigint;
+          revenue_account: bigint;
+          retrievable: boolean;
+        }[]
+      >`
+        update undelivered_calls u set next_at = ${at(leaseMs)}
+        from (
+          select account_id, call_id from undelivered_calls where next_at <= ${at()}
+          order by next_at limit ${limit} for update skip locked
+        ) due
+        where u.account_id = due.account_id and u.call_id = due.call_id returning u.*`;
+      return rows.map((row) => {
+        const revenue = houseAccountName(row.revenue_account);
+        if (revenue === null)
+          throw new Error(`call ${row.call_id} is paid to account ${row.revenue_account}`);
+        return {
+          id: row.call_id,
+          accountId: row.account_id,
+          service: row.service,
+          priceMicros: row.price_micros,
+          revenue,
+          retrievable: row.retrievable,
+        };
+      });
+    },
+
+    async wasCharged({ accountId, id }) {
+      const [row] = await sql`
+        select 1 from calls where account_id = ${String(accountId)} and id = ${id} and state = 1`;
+      return row !== undefined;
+    },
+
+    async done({ accountId, id }) {
+      await sql`delete from undelivered_calls where account_id = ${String(accountId)} and call_id = ${id}`;
+    },
+
+    async waiting() {
+      const [row] = await sql<{ count: number }[]>`select count(*)::integer as count from undelivered_calls`;
+      return row?.count ?? 0;
+    },
+  };
+}
