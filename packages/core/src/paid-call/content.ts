@@ -10,10 +10,14 @@ const MAX_METHOD = 500;
 
 /** @throws Error when the service returned no content */
 export function contentOf({ contentType }: Service, made: Answer<unknown>): MadeAnswer {
+  const { status = 200 } = made;
   if (made.content === undefined) throw new Error(`the answer has no ${contentType}`);
+  if (status < 200 || status > 299) throw new Error(`an answer cannot have the status ${status}`);
   return {
+    status,
     headers: {
       'content-type': contentType,
+      ...made.headers,
       // The caller bought these exact bytes, so no proxy may transform them.
       'cache-control': 'private, no-store, no-transform',
       'x-content-type-options': 'nosniff',

@@ -25,14 +25,15 @@ export function assertFitsHttp(services: readonly Service[]): void {
  *
  * @param asked.method the method that the request stands for; its own method unless given
  * @param asked.rawBody the body that the request stands for; its own body unless given
+ * @param asked.url set at the own address of a service that has one: what follows the host, as it was sent
  */
 export async function answerOverHttp(
   call: { handle(request: PaidRequest): Promise<PaidAnswer> },
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: { service: Service; address: string; method?: string; rawBody?: Buffer | undefined },
+  asked: { service: Service; address: string; method?: string; rawBody?: Buffer | undefined; url?: string },
 ): Promise<void> {
-  const { method = request.method } = asked;
+  const { method = request.method, url } = asked;
   const sent = request.body instanceof Buffer ? request.body : undefined;
   const caller = new CallerPresence(connectionOf(request.raw.socket));
   const answer = await call
@@ -42,14 +43,19 @@ export async function answerOverHttp(
       rawBody: 'rawBody' in asked ? asked.rawBody : sent,
       address: asked.address,
       requestId: request.id,
-      dryRun: dryRunOf(request.query),
+      // At a route's own address the query is the seller's.
+      dryRun: url === undefined ? dryRunOf(request.query) : 'no',
+      ...(url === undefined ? {} : { url }),
       gone: caller.gone,
       onGone: caller.onGone,
       // What a service has done stays done: the answer to a call that nothing names is not lost with its connection.
-      ...(asked.service.effect === 'write' ? { delivery: { request: null, cancelled() {} } } : {}),
+      // Clients and proxies repeat a GET by themselves, so its answer is not lost with its connection either.
+      ...(asked.service.effect === 'write' || url !== undefined
+        ? { delivery: { request: null, cancelled() {} } }
+        : {}),
       openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
       assertMayBuy() {
-        if (method !== 'POST') throw notPost();
+        if (url === undefined && method !== 'POST') throw notPost();
       },
     })
     .finally(() => caller.end());

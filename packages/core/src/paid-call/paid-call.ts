@@ -11,14 +11,12 @@
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { invalidRequest } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
-import { usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
-import type { Door } from './door.ts';
 import type { FollowedCalls } from './followed-calls.ts';
 import { type FreeHangUps, idempotencyKeyRequired } from './free-hang-ups.ts';
 import { Answers, type AnswersParts } from './inside/answers.ts';
@@ -28,12 +26,13 @@ import type { CallStore } from './inside/calls.ts';
 import { tryOut } from './inside/dry-run.ts';
 import { OnChainSales } from './inside/on-chain.ts';
 import { CallerGone, type CallReport, LeftDuringWork } from './inside/outcome.ts';
+import { Quotes, readByRoute } from './inside/quotes.ts';
 import { notBegun, notForSale, refusalOf } from './inside/refusal.ts';
 import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './inside/reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './inside/running.ts';
-import { Streams, streamTerms } from './inside/streams.ts';
+import { Streams } from './inside/streams.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
-import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
+import { claimedFingerprint, fingerprintOfCall, inputOf } from './request-body.ts';
 import {
   type Asked,
   longestMs,
@@ -78,19 +77,10 @@ export interface KeyUse {
   answered: { callId: string; service: string; durationMs: number } | null;
 }
 
-/** A service as a door sells it. */
-interface Sold {
-  quote: Quote;
-  challenge: Challenge;
-  /** The revision of the rails' offers when the challenge was made. */
-  revision: number;
-}
-
 /** The paid call of one door. */
 export class PaidCall {
   readonly #parts: PaidCallParts;
-  /** A challenge is made once for each service, and again when a rail's offer changes. */
-  readonly #sold = new Map<string, Sold>();
+  readonly #quotes: Quotes;
   readonly #places: Places;
   readonly #answers: Answers;
   readonly #reservations: Reservations;
@@ -101,6 +91,7 @@ export class PaidCall {
 
   constructor(parts: PaidCallParts) {
     this.#parts = parts;
+    this.#quotes = new Quotes(parts);
     this.#places = createPlaces(parts);
     this.#answers = new Answers(parts);
     this.#reservations = new Reservations(parts);
@@ -109,16 +100,6 @@ export class PaidCall {
     this.#streams = new Streams({ ...parts, ...steps });
     this.#onChain = new OnChainSales({ ...parts, ...steps, streams: this.#streams });
     this.#before = new BoughtBefore({ ...parts, answers: this.#answers });
-    for (const service of parts.services) {
-      const quote: Quote = {
-        service,
-        priceMicros: usdToMicros(service.priceUsd),
-        ...soldBy(parts.door, service, parts.baseUrl),
-        ...streamTerms(service, parts.maxAnswerBytes),
-      };
-      const challenge = parts.door.challenge(quote);
-      this.#sold.set(service.path, { quote, challenge, revision: this.#revision });
-    }
   }
 
   /** How many calls are running now. */
@@ -129,7 +110,8 @@ export class PaidCall {
   /** Takes a request to its answer. Never throws: a failure is an answer too, and says what became of the money. */
   async handle(request: PaidRequest): Promise<PaidAnswer> {
     const { addressLimit, door, nowMs, rails } = this.#parts;
-    const { quote, challenge } = this.#soldAs(request.service);
+    const { called, unread } = readByRoute(request);
+    const { quote, challenge } = this.#quotes.of(request.service, called);
     const startedAtMs = nowMs();
     const report = reportOf(request, quote);
     const dry = request.dryRun !== undefined && request.dryRun !== 'no';
@@ -139,6 +121,7 @@ export class PaidCall {
     const asked: Asked = {
       request,
       quote,
+      called,
       rail,
       report,
       rate,
@@ -146,6 +129,7 @@ export class PaidCall {
     };
     try {
       if (!verdict.allowed) throw rateExceeded(verdict);
+      if (unread !== null) throw unread;
       const answer = await this.#answer(asked, challenge, dry);
       report.status = answer.status;
       return { ...answer, headers: Object.assign(answer.headers, rate) };
@@ -180,7 +164,7 @@ export class PaidCall {
 
   /** Answers a request with a credential. Once the payer is known, the rate limit headers are the payer's. */
   async #takePayment(asked: Asked & { rail: Rail }): Promise<PaidAnswer> {
-    const { request, quote, rail, report, rate } = asked;
+    const { request, quote, rail, report, rate, called } = asked;
     const { headers, rawBody, service } = request;
     report.rail = rail.name;
     request.assertMayBuy();
@@ -196,8 +180,9 @@ export class PaidCall {
     const verdict = this.#parts.payerLimit.take(payment.limitBy);
     Object.assign(rate, rateHeaders(verdict));
     if (!verdict.allowed) throw rateExceeded(verdict);
-    const input = readInput(service, rawBody);
-    const claim = payment.onChain === null ? null : claimOn(service, input, payment, rawBody);
+    const input = inputOf(called, request);
+    const ownBody = called === null ? rawBody : undefined;
+    const claim = payment.onChain === null ? null : claimOn(service, input, payment, ownBody);
     const startedAtMs = this.#parts.nowMs();
     try {
       return await this.#sell({ ...asked, payment, input, claim, isKept: payment.identity !== null });
@@ -222,10 +207,12 @@ export class PaidCall {
 
   /** Takes a checked request to its answer. */
   async #sell(sale: Sale): Promise<PaidAnswer> {
-    const { request, quote, payment, money } = sale;
+    const { request, quote, payment, money, called } = sale;
     const { service } = quote;
     const fingerprint =
-      payment.identity === null ? null : claimedFingerprint(fingerprintOf(service, sale.input), sale.claim);
+      payment.identity === null
+        ? null
+        : claimedFingerprint(fingerprintOfCall(called, service, sale.input), sale.claim);
     const availability = this.#parts.availability(service);
     if (!availability.available) {
       // Nothing new is sold, but answers that were bought before are still delivered.
@@ -263,7 +250,7 @@ export class PaidCall {
     call: PricedCall,
     sell: (sale: Sale) => Promise<PaidAnswer>,
   ): Promise<PaidAnswer> {
-    const { request, payment, quote } = sale;
+    const { request, payment, quote, called } = sale;
     const { accountId, keyId } = payment;
     if (request.delivery === undefined || payment.identity !== null || keyId === null) return sell(sale);
     const { id } = call;
@@ -272,7 +259,7 @@ export class PaidCall {
       id,
       accountId,
       keyId,
-      fingerprint: fingerprintOf(quote.service, sale.input),
+      fingerprint: fingerprintOfCall(called, quote.service, sale.input),
       longestMs: longestMs(sale) + RECONCILE_GRACE_MS,
     });
     const arrived = (hasArrived: boolean) => void delivery.end(hasArrived).catch(() => {});
@@ -383,32 +370,6 @@ export class PaidCall {
     await this.#reservations.release(call, whyReleased(gone));
     throw gone;
   }
-
-  get #revision(): number {
-    return this.#parts.rails.reduce((sum, rail) => sum + (rail.revision ?? 0), 0);
-  }
-
-  #soldAs(service: Service): Sold {
-    const found = this.#sold.get(service.path);
-    if (found === undefined) throw new Error(`${service.path} is not in the registry`);
-    const current = this.#revision;
-    if (found.revision !== current) {
-      found.challenge = this.#parts.door.challenge(found.quote);
-      found.revision = current;
-    }
-    return found;
-  }
-}
-
-/** The resource that a door sells for a service: the tool URI of x402's MCP transport, or an HTTP address. */
-function soldBy(
-  { tool, prefix }: Door,
-  service: Service,
-  baseUrl: string,
-): Pick<Quote, 'resourceUrl' | 'tool'> {
-  if (tool === undefined) return { resourceUrl: `${baseUrl}${prefix}/${service.path}` };
-  const name = tool(service);
-  return { resourceUrl: `mcp://tool/${name}`, tool: name };
 }
 
 function reportOf({ service, requestId }: PaidRequest, { priceMicros }: Quote): CallReport {

@@ -3,6 +3,7 @@ import { readJson } from '../http/json-text.ts';
 import { type FieldIssue, invalidRequest } from '../http/problem.ts';
 import type { Service } from '../service/define.ts';
 import { inputSchemaOf } from '../service/json-schema.ts';
+import type { ReadCall } from '../service/route.ts';
 import { choicesIn } from '../words/choices.ts';
 import { withoutNulls } from './inside/null-as-absent.ts';
 
@@ -89,6 +90,19 @@ function camelCase(name: string): string {
 
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The input of a call. @throws Problem 400, unless its service's route has read it */
+export function inputOf(
+  called: ReadCall | null,
+  { service, rawBody }: { service: Service; rawBody: Buffer | undefined },
+): unknown {
+  return called === null ? readInput(service, rawBody) : called.input;
+}
+
+/** The digest that a payment for a call is bound to. */
+export function fingerprintOfCall(called: ReadCall | null, service: Service, input: unknown): Buffer {
+  return called === null ? fingerprintOf(service, input) : called.fingerprint;
 }
 
 /** The digest that a payment is bound to: the service and its input, independent of spelling and field order. */

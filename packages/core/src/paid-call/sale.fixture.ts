@@ -40,6 +40,7 @@ export function saleOf(how: { identity: string | null; onChain?: OnChainPayment;
       gone: () => false,
       assertMayBuy() {},
     },
+    called: null,
     quote: { service: SERVICE, priceMicros: CALL.priceMicros, resourceUrl: 'http://localhost/x402/nickel' },
     rail: {
       name: onChain === null ? 'credits' : 'x402',

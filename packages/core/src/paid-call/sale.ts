@@ -1,5 +1,6 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
 import type { Service, ServiceStream } from '../service/define.ts';
+import type { ReadCall } from '../service/route.ts';
 import type { Fate } from './fate.ts';
 import type { NamedRequest } from './followed-calls.ts';
 import type { PaymentInFlight } from './inside/call-steps.ts';
@@ -13,6 +14,8 @@ export interface PaidRequest {
   service: Service;
   headers: Headers;
   rawBody: Buffer | undefined;
+  /** Path and query, where the request came to the own address of a service that has one. */
+  url?: string;
   /** The caller's address, as `deriveAddress` returns it. */
   address: string;
   requestId: string;
@@ -88,12 +91,16 @@ export interface MadeAnswer {
   headers: Record<string, string>;
   /** Text for JSON, bytes for anything else. */
   body: string | Buffer;
+  /** 200 unless given. */
+  status?: number;
 }
 
 /** A request at a door. */
 export interface Asked {
   readonly request: PaidRequest;
   readonly quote: Quote;
+  /** The call as its service's route reads it; null for a service without one. */
+  readonly called: ReadCall | null;
   /** The rail whose credential the request carries, or that recognized the caller; undefined when none. */
   readonly rail: Rail | undefined;
   readonly report: CallReport;

@@ -4,6 +4,7 @@ import type { Answer, ContentAnswer } from '../words/answer.ts';
 import type { ChainName } from '../words/chain-names.ts';
 import type { Choice } from '../words/choices.ts';
 import type { RailName } from '../words/rail-names.ts';
+import type { ServiceRoute } from './route.ts';
 
 /** The facts that every service is told about the call that it answers. About money it learns only what it may print. */
 export interface CallFacts {
@@ -307,6 +308,8 @@ export interface Service {
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
   readonly stream: ServiceStream | null;
+  /** Its own address and form over HTTP; null: it is a POST of its input as JSON. */
+  readonly route: ServiceRoute | null;
   /** What is refused before a payment on a chain settles; null: nothing is. */
   readonly beforeSettling: ((input: unknown, context: AnyRunContext) => Promise<void>) | null;
   run(input: unknown, context: AnyRunContext): Promise<Answer<Record<string, unknown>>>;
@@ -405,6 +408,7 @@ type AnyDefinition = Omit<
   mayUse?: readonly string[];
   secretAnswer?: true | ((input: unknown) => boolean);
   beforeSettling?: NonNullable<Service['beforeSettling']>;
+  route?: ServiceRoute;
   run: Service['run'];
   stream?: { field: string; timeoutMs?: number; run: ServiceStream['run'] };
 };
@@ -448,6 +452,7 @@ function serviceOf(definition: AnyDefinition, isCostly: (source: string) => bool
       stream === undefined
         ? null
         : { field: stream.field, timeoutMs: stream.timeoutMs ?? 120_000, run: stream.run },
+    route: definition.route ?? null,
     beforeSettling: definition.beforeSettling ?? null,
     run: (input, context) => definition.run(input, context),
   };
@@ -467,6 +472,8 @@ export type ContentDefinition<
 > & {
   /** The type of its answer, such as `image/png`. A text type without a charset is in UTF-8. */
   contentType: string;
+  /** Its own address and form over HTTP, whose answers may then have any type. */
+  route?: ServiceRoute;
   run(input: z.output<Input>, context: ContextOf<Apis, Able, Needs, Uses, Requires>): Promise<ContentAnswer>;
 };
 
@@ -475,7 +482,8 @@ function contentServiceOf(definition: AnyContent, isCostly: (source: string) => 
   const mediaType = /^[a-z]+\/[a-z0-9][a-z0-9.+-]*(?=$|;)/.exec(contentType)?.[0];
   if (mediaType === undefined || !/^[!-~ ]{1,100}$/.test(contentType))
     throw new Error(`${definition.path}: ${contentType} is no media type, such as text/csv or image/png`);
-  if (mediaType === 'application/json' || mediaType === 'text/event-stream')
+  const isOurs = mediaType === 'application/json' && rest.route === undefined;
+  if (isOurs || mediaType === 'text/event-stream')
     throw new Error(`${definition.path}: ${mediaType} is for defineService`);
   const isBare = mediaType.startsWith('text/') && !contentType.includes('charset=');
   const made = run as unknown as Service['run'];

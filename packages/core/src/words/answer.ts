@@ -35,6 +35,9 @@ export interface Answer<Fields> {
   fields: Fields;
   /** The answer itself, where the service answers no JSON: a text, which is sent in UTF-8, or bytes. */
   content?: string | Uint8Array;
+  /** The status of such an answer (200 unless given, always 2xx), and headers of its own, among them its type. */
+  status?: number;
+  headers?: Readonly<Record<string, string>>;
   method: string;
   sources: Source[];
   notes: string[];

@@ -36,10 +36,10 @@ export class Answers {
   }
 
   /** The form in which an answer is stored. */
-  toKeep(service: Service, callId: string, { headers, body }: MadeAnswer): StoredAnswer {
+  toKeep(service: Service, callId: string, { status = 200, headers, body }: MadeAnswer): StoredAnswer {
     // Sealing turns any bytes into text that the database can hold.
     const sealed = service.secretAnswer || typeof body !== 'string';
-    return { status: 200, headers, body: sealed ? this.#parts.seal.seal(callId, body) : body };
+    return { status, headers, body: sealed ? this.#parts.seal.seal(callId, body) : body };
   }
 
   /** True when the answer stored for this call is this very answer, or when none is stored. */
@@ -58,7 +58,7 @@ export class Answers {
   async deliver(
     sale: Sale,
     callId: string,
-    { headers, body }: MadeAnswer,
+    { status = 200, headers, body }: MadeAnswer,
     paid: { availableMicros: bigint; transaction: string | null },
   ): Promise<PaidAnswer> {
     const { payment, quote, report, money } = sale;
@@ -82,7 +82,7 @@ export class Answers {
       transaction: paid.transaction,
     });
     return {
-      status: 200,
+      status,
       headers: { ...headers, ...this.#parts.door.headers, ...receipt, 'x-call-id': callId },
       body,
       accountId: payment.accountId,
@@ -149,7 +149,7 @@ export class Answers {
   async kept(accountId: bigint, callId: string): Promise<MadeAnswer | null> {
     const stored = await this.#parts.calls.answerOf(accountId, callId);
     if (stored === null || stored.status >= 300) return null;
-    return { headers: stored.headers, body: this.#opened(callId, stored) };
+    return { status: stored.status, headers: stored.headers, body: this.#opened(callId, stored) };
   }
 
   #opened(callId: string, stored: StoredAnswer): string | Buffer {
@@ -170,6 +170,8 @@ export class Answers {
   }
 }
 
+/** Whether the house wrote the answer as JSON. What a seller's API answered stays the bytes that it sent. */
 function isJson({ headers }: StoredAnswer): boolean {
-  return headers['content-type']?.startsWith('application/json') === true;
+  const isBytes = headers['x-provenance'] !== undefined;
+  return !isBytes && headers['content-type']?.startsWith('application/json') === true;
 }

@@ -2,7 +2,7 @@
 
 import { claimOn } from '../claim.ts';
 import { PaymentRefused, type Rail } from '../rail.ts';
-import { claimedFingerprint, fingerprintOf, readInput } from '../request-body.ts';
+import { claimedFingerprint, fingerprintOfCall, inputOf } from '../request-body.ts';
 import type { Asked, PaidAnswer, Sale } from '../sale.ts';
 import type { SettlementStore } from '../settlements.ts';
 import type { Answers } from './answers.ts';
@@ -39,13 +39,13 @@ export class BoughtBefore {
 
   /** Looks by the payer's sign-in and this exact request. @returns null when the request carries no sign-in */
   async bySignIn(asked: Asked): Promise<PaidAnswer | null> {
-    const { request, quote, report } = asked;
+    const { request, quote, report, called } = asked;
     for (const rail of this.#parts.rails) {
       const signedIn = await rail.signIn?.(request.headers, quote);
       if (signedIn === undefined || signedIn === null) continue;
       report.rail = rail.name;
       const { service } = request;
-      const fingerprint = fingerprintOf(service, readInput(service, request.rawBody));
+      const fingerprint = fingerprintOfCall(called, service, inputOf(called, request));
       const { accountId, payer } = signedIn;
       const callId = await this.#parts.settlements.boughtBy(accountId, payer, service.path, fingerprint);
       if (callId !== null) return this.#parts.answers.replay({ ...asked, rail }, signedIn, callId);
@@ -60,19 +60,19 @@ export class BoughtBefore {
 
   /** Looks by a payment that `read` refused: terms may have changed since, or the chain may be unreachable now. */
   async byRecall(asked: Asked & { rail: Rail }): Promise<PaidAnswer | null> {
-    const { request, rail, report } = asked;
+    const { request, rail, report, called } = asked;
     const recalled = await rail.recall?.(request.headers);
     if (recalled === undefined || recalled === null) return null;
-    const { service, rawBody } = request;
-    const input = readInput(service, rawBody);
+    const { service } = request;
+    const input = inputOf(called, request);
     let claim: Buffer | null;
     try {
-      claim = claimOn(service, input, recalled, rawBody);
+      claim = claimOn(service, input, recalled, called === null ? request.rawBody : undefined);
     } catch {
       // A caller without the claim gets no answer here. The refusal of the payment is what they are told.
       return null;
     }
-    const fingerprint = claimedFingerprint(fingerprintOf(service, input), claim);
+    const fingerprint = claimedFingerprint(fingerprintOfCall(called, service, input), claim);
     for (const identity of recalled.identities) {
       const payment = { accountId: recalled.accountId, keyId: null, identity, onChainIdentity: identity };
       const earlier = await this.#parts.calls.look(payment, fingerprint);

@@ -8,7 +8,7 @@ import { microsToUsd } from '../../ledger/money.ts';
 import type { Availability } from '../../service/availability.ts';
 import { outputSchemaOf } from '../../service/json-schema.ts';
 import type { Door } from '../door.ts';
-import { readInput } from '../request-body.ts';
+import { inputOf } from '../request-body.ts';
 import type { Asked, DryRun, PaidAnswer } from '../sale.ts';
 import { notForSale } from './refusal.ts';
 
@@ -56,10 +56,10 @@ function meansDryRun(name: string): boolean {
  *   400 when the request carries a credential
  */
 export function tryOut(
-  { request, quote, report }: Pick<Asked, 'request' | 'quote' | 'report'>,
+  { request, quote, report, called }: Pick<Asked, 'request' | 'quote' | 'report' | 'called'>,
   { availability, door, nowMs }: { availability: Availability; door: Door; nowMs(): number },
 ): PaidAnswer {
-  const { service, headers, rawBody } = request;
+  const { service, headers } = request;
   const startedAtMs = nowMs();
   request.assertMayBuy();
   if (request.dryRun === 'unclear')
@@ -68,7 +68,7 @@ export function tryOut(
     ]);
   const sent = CREDENTIALS.filter((name) => headers[name.toLowerCase()] !== undefined);
   if (sent.length > 0) throw withCredential(sent);
-  readInput(service, rawBody);
+  inputOf(called, request);
   if (!availability.available) throw notForSale(availability);
   report.outcome = 'tried';
   const { priceMicros } = quote;
@@ -89,7 +89,8 @@ export function tryOut(
       timeoutMs: service.timeoutMs,
       answer: {
         mediaType: service.mediaType,
-        schema: service.mediaType === 'application/json' ? outputSchemaOf(service) : null,
+        schema:
+          service.mediaType === 'application/json' && service.route === null ? outputSchemaOf(service) : null,
       },
       next: 'The body fits. Send the same request without dryRun: the 402 says how to pay. Whether the sources know what it names is only found out then; an answer that is not 2xx costs nothing.',
       ...door.fields({ startedAtMs, nowMs: nowMs() }),

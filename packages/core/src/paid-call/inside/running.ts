@@ -174,7 +174,7 @@ export class Runner {
       );
       const made = await deadline.race(running, service.timeoutMs);
       const answer =
-        service.mediaType === 'application/json'
+        service.mediaType === 'application/json' && service.route === null
           ? { headers: JSON_HEADERS, body: this.#jsonOf(service, made, startedAtMs) }
           : contentOf(service, made);
       if (Buffer.byteLength(answer.body) > maxAnswerBytes)

@@ -1,0 +1,36 @@
+/** A service that is called at an address of its own, in the form that its seller's API has. */
+
+/** A call as it came, before anything of it is understood. */
+export interface SentCall {
+  rawBody: Buffer | undefined;
+  /** The request at the route's address; null where the call came as a JSON object, such as the arguments of a tool. */
+  http: {
+    /** Path and query, as they were sent. */
+    url: string;
+    headers: Readonly<Record<string, string | string[] | undefined>>;
+  } | null;
+}
+
+/** A call as it is understood, whichever way it came. */
+export interface ReadCall {
+  /** The input of the service's `run`. */
+  input: unknown;
+  /** The digest that a payment is bound to: the same for all ways to write the same call. */
+  fingerprint: Buffer;
+  /** The price of this very call. */
+  priceMicros: bigint;
+  /** The address that is bought, from its slash on. */
+  address: string;
+}
+
+export interface ServiceRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** The public address from its slash on, with names for what varies: `/v1/stations/:id`. */
+  readonly address: string;
+  /**
+   * Reads a call. The same bytes always give the same price, and `run` sends the bytes that were read.
+   *
+   * @throws ServiceFailure 400 for a call that cannot be understood or priced; nothing is charged
+   */
+  read(call: SentCall): ReadCall;
+}
