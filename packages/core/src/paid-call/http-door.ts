@@ -6,6 +6,7 @@ import { Problem } from '../http/problem.ts';
 import { asAsked } from '../http/problem-details.ts';
 import { sendFinished } from '../http/server.ts';
 import type { Service } from '../service/define.ts';
+import type { SentRequest } from '../service/route.ts';
 import { dryRunOf } from './inside/dry-run.ts';
 import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
 
@@ -25,15 +26,15 @@ export function assertFitsHttp(services: readonly Service[]): void {
  *
  * @param asked.method the method that the request stands for; its own method unless given
  * @param asked.rawBody the body that the request stands for; its own body unless given
- * @param asked.url set at the own address of a service that has one: what follows the host, as it was sent
+ * @param asked.sent set at the own address of a service that has one
  */
 export async function answerOverHttp(
   call: { handle(request: PaidRequest): Promise<PaidAnswer> },
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: { service: Service; address: string; method?: string; rawBody?: Buffer | undefined; url?: string },
+  asked: { service: Service; address: string; method?: string; rawBody?: Buffer | undefined; sent?: SentRequest },
 ): Promise<void> {
-  const { method = request.method, url } = asked;
+  const { method = request.method, sent: atRoute } = asked;
   const sent = request.body instanceof Buffer ? request.body : undefined;
   const caller = new CallerPresence(connectionOf(request.raw.socket));
   const answer = await call
@@ -44,18 +45,18 @@ export async function answerOverHttp(
       address: asked.address,
       requestId: request.id,
       // At a route's own address the query is the seller's.
-      dryRun: url === undefined ? dryRunOf(request.query) : 'no',
-      ...(url === undefined ? {} : { url }),
+      dryRun: atRoute === undefined ? dryRunOf(request.query) : 'no',
+      ...(atRoute === undefined ? {} : { sent: atRoute }),
       gone: caller.gone,
       onGone: caller.onGone,
       // What a service has done stays done: the answer to a call that nothing names is not lost with its connection.
       // Clients and proxies repeat a GET by themselves, so its answer is not lost with its connection either.
-      ...(asked.service.effect === 'write' || url !== undefined
+      ...(asked.service.effect === 'write' || atRoute !== undefined
         ? { delivery: { request: null, cancelled() {} } }
         : {}),
       openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
       assertMayBuy() {
-        if (url === undefined && method !== 'POST') throw notPost();
+        if (atRoute === undefined && method !== 'POST') throw notPost();
       },
     })
     .finally(() => caller.end());

@@ -1,6 +1,6 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
 import type { Service, ServiceStream } from '../service/define.ts';
-import type { ReadCall } from '../service/route.ts';
+import type { ReadCall, SentRequest } from '../service/route.ts';
 import type { Fate } from './fate.ts';
 import type { NamedRequest } from './followed-calls.ts';
 import type { PaymentInFlight } from './inside/call-steps.ts';
@@ -14,8 +14,8 @@ export interface PaidRequest {
   service: Service;
   headers: Headers;
   rawBody: Buffer | undefined;
-  /** Path and query, where the request came to the own address of a service that has one. */
-  url?: string;
+  /** The request as it was written, where it came to the own address of a service that has one. */
+  sent?: SentRequest;
   /** The caller's address, as `deriveAddress` returns it. */
   address: string;
   requestId: string;

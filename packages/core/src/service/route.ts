@@ -4,11 +4,15 @@
 export interface SentCall {
   rawBody: Buffer | undefined;
   /** The request at the route's address; null where the call came as a JSON object, such as the arguments of a tool. */
-  http: {
-    /** Path and query, as they were sent. */
-    url: string;
-    headers: Readonly<Record<string, string | string[] | undefined>>;
-  } | null;
+  http: SentRequest | null;
+}
+
+/** A request as its caller wrote it. */
+export interface SentRequest {
+  /** Path and query. */
+  url: string;
+  /** Names and values in turn, none of them joined or left out. */
+  rawHeaders: readonly string[];
 }
 
 /** A call as it is understood, whichever way it came. */

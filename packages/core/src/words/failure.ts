@@ -1,11 +1,14 @@
 import { type Choice, choicesIn } from './choices.ts';
 
+/** What a seller's API refuses keeps its own status. */
+type FailureStatus = 400 | 404 | 405 | 406 | 409 | 410 | 412 | 413 | 415 | 416 | 422 | 428 | 502 | 503 | 504;
+
 /**
  * How a service says that it cannot answer. Whatever is thrown here costs the caller nothing: the paid call
  * releases its reservation and the answer says `charged: false`.
  */
 export class ServiceFailure extends Error {
-  readonly status: 400 | 404 | 422 | 502 | 503;
+  readonly status: FailureStatus;
   readonly code: string;
   readonly field: string | undefined;
   readonly retryAfterMs: number | undefined;
@@ -13,7 +16,7 @@ export class ServiceFailure extends Error {
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(failure: {
-    status: 400 | 404 | 422 | 502 | 503;
+    status: FailureStatus;
     code: string;
     message: string;
     field?: string;

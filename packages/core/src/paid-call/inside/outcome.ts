@@ -65,9 +65,9 @@ export function asProblem(error: unknown, report: CallReport): Problem {
     const message = cleanLine(error.message, MAX_MESSAGE_CHARACTERS);
     const fields = error.field === undefined ? [] : [{ field: error.field, message }];
     const details = { ...error.details, ...(fields.length > 0 ? { fields } : {}), charged: false };
-    if (error.status === 404 || error.status === 422) report.outcome = 'no_answer';
-    else if (error.status === 400) report.outcome = 'invalid';
-    else if (error.status === 503) report.outcome = 'unavailable';
+    if (error.status === 400) report.outcome = 'invalid';
+    else if (error.status < 500) report.outcome = 'no_answer';
+    else if (error.status === 503 || error.status === 504) report.outcome = 'unavailable';
     if (error.status === 503) return unavailable(error.code, message, error.retryAfterMs ?? 5_000, details);
     return new Problem(error.status, error.code, message, { details, cause: error });
   }

@@ -97,14 +97,13 @@ function soldBy(
 }
 
 /** A call as its service's route reads it, or why it cannot be read. Both are null for a service without a route. */
-export function readByRoute({ service, rawBody, url, headers }: PaidRequest): {
+export function readByRoute({ service, rawBody, sent = null }: PaidRequest): {
   called: ReadCall | null;
   unread: unknown;
 } {
   if (service.route === null) return { called: null, unread: null };
   try {
-    const http = url === undefined ? null : { url, headers };
-    return { called: service.route.read({ rawBody, http }), unread: null };
+    return { called: service.route.read({ rawBody, http: sent }), unread: null };
   } catch (error) {
     return { called: null, unread: error };
   }
