@@ -3,7 +3,7 @@
 require('@swc/core');
 const { HOUSES, SHOP, floorOf, patternOf } = require('./scripts/walls.ts');
 
-const OF_THE_SERVER = '^(apps/shop|packages/(core|catalogue|yield))/src/';
+const OF_THE_SERVER = '^(apps/shop|packages/(core|catalogue|yield|proxy))/src/';
 const OURS = '^(apps|packages|bench|scripts|examples|contracts)/';
 
 const rooms = HOUSES.flatMap((house) => house.rooms.map((wall) => ({ ...wall, house })));

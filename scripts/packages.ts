@@ -6,6 +6,7 @@ export const SOURCES = [
   'packages/core/src',
   'packages/catalogue/src',
   'packages/yield/src',
+  'packages/proxy/src',
   'apps/shop/src',
 ] as const;
 

@@ -9,7 +9,7 @@ import { DECLARED } from '../apps/shop/src/app.ts';
 import { termsOfSources } from '../packages/catalogue/src/upstreams/declared.ts';
 import { variablesOf } from '../packages/core/src/config.ts';
 import { housePicture } from './house-picture.ts';
-import { CATALOGUE, CORE, type House, SHOP, YIELD } from './walls.ts';
+import { CATALOGUE, CORE, type House, PROXY, SHOP, YIELD } from './walls.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -28,8 +28,8 @@ function walls(): string[] {
   return [
     '| Folder or file | May know, beside itself, npm packages and Node | Because |',
     '|---|---|---|',
-    ...[CORE, CATALOGUE, YIELD, SHOP].flatMap(floorsOf),
-    ...[CORE, CATALOGUE, YIELD, SHOP].flatMap(rowsOf),
+    ...[CORE, CATALOGUE, YIELD, PROXY, SHOP].flatMap(floorsOf),
+    ...[CORE, CATALOGUE, YIELD, PROXY, SHOP].flatMap(rowsOf),
   ];
 }
 

@@ -350,23 +350,35 @@ export const YIELD: House = {
   ],
 };
 
+/** The routes that an operator sells by configuration, and how their calls are sent on. */
+export const PROXY: House = {
+  root: 'packages/proxy/src/',
+  rooms: [
+    {
+      room: 'config/',
+      knows: [CORE_PACKAGE],
+      because: 'What is configured does not depend on how calls are sent on.',
+    },
+  ],
+};
+
 /** The shop, which puts the packages together. */
 export const SHOP: House = {
   root: 'apps/shop/src/',
   rooms: [
     {
       room: 'app.ts',
-      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', PROCESS],
+      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', '/packages/proxy/', PROCESS],
       because: 'It puts the parts together.',
     },
     {
       room: 'main.ts',
-      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', PROCESS],
+      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', '/packages/proxy/', PROCESS],
       because: 'It starts and stops the process.',
     },
     {
       room: 'commands/',
-      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', PROCESS],
+      knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', '/packages/proxy/', PROCESS],
       because: 'Each starts a process of its own.',
     },
   ],
@@ -440,7 +452,7 @@ export const OTHERS: House = {
   ],
 };
 
-export const HOUSES: readonly House[] = [CORE, CATALOGUE, YIELD, SHOP, SANDBOX, OTHERS];
+export const HOUSES: readonly House[] = [CORE, CATALOGUE, YIELD, PROXY, SHOP, SANDBOX, OTHERS];
 
 /** The floor below a room: none for what the floor itself is made of. */
 export function floorOf({ floor = [] }: House, room: string): readonly string[] {
