@@ -18,6 +18,7 @@ export type Packed = (typeof PACKED)[number];
 const BESIDE: Readonly<Partial<Record<Packed, readonly string[]>>> = {
   core: ['web/*.{html,js,css,svg}'],
   contracts: ['src/**/*.sol', 'test/*.sol'],
+  proxy: ['farebox.config.schema.json'],
 };
 const NOT_PACKED = /\.(test|fixture)\.(ts|js)$|(^|\/)README\.md$/;
 
