@@ -198,7 +198,30 @@ describe('an address', () => {
     for (const [target, prefix, basePath, sent] of rows) {
       const read = readAddress(target);
       assert(!('refused' in read), target);
-      assert.equal(upstreamTarget(read, prefix, basePath), sent);
+      assert.equal(upstreamTarget(read, { prefix, basePath, credentials: {} }), sent);
     }
+  });
+
+  test('gets the upstream’s credentials behind the caller’s parameters, of which none may have their names', () => {
+    const place = { prefix: '/', basePath: '/', credentials: { appid: 'a&b=c', v: '1' } };
+    const sent = (target: string) => {
+      const read = readAddress(target);
+      assert(!('refused' in read), target);
+      return upstreamTarget(read, place);
+    };
+    assert.equal(sent('/x'), '/x?appid=a%26b%3Dc&v=1');
+    assert.equal(sent('/x?'), '/x?appid=a%26b%3Dc&v=1');
+    assert.equal(sent('/x?q=appid&'), '/x?q=appid&appid=a%26b%3Dc&v=1');
+    for (const query of [
+      'appid=1',
+      'q=1;appid=1',
+      'q=1&APPID',
+      '%61ppid=x',
+      'appid%5B%5D=1',
+      'appid[]=1',
+      '+appid=1',
+      '%ff&v',
+    ])
+      assert(typeof sent(`/x?${query}`) !== 'string', query);
   });
 });

@@ -217,26 +217,69 @@ function search<Route>(
   if (text === '' || node.parameter === null) return null;
   const found = search(node.parameter, texts, index + 1, method);
   if (found === null) return null;
-  const isAlike = [...readings(text)].some((reading) =>
-    (node.alike.get(reading) ?? []).some(
-      (other) => other !== literal && search(other, texts, index + 1, method) !== null,
-    ),
-  );
+  const isAlike =
+    node.alike.size > 0 &&
+    [...readings(text)].some((reading) =>
+      (node.alike.get(reading) ?? []).some(
+        (other) => other !== literal && search(other, texts, index + 1, method) !== null,
+      ),
+    );
   return { end: found.end, values: [text, ...found.values], isAmbiguous: found.isAmbiguous || isAlike };
 }
 
 const shown = ({ path }: RoutePattern): string =>
   path.segments.map((each) => (each.kind === 'literal' ? `/${each.text}` : `/:${each.name}`)).join('');
 
+/** Where an upstream stands, on both sides. */
+export interface UpstreamPlace {
+  /** The public path below which its routes are, such as `/weather`; `/` is none. */
+  readonly prefix: string;
+  /** The path of its own address, such as `/` or `/api/v2`. */
+  readonly basePath: string;
+  /** Credentials that it takes as parameters of the address: name and value, not encoded. */
+  readonly credentials: Readonly<Record<string, string>>;
+}
+
 /**
- * What is asked of the upstream: its own path, then the path of the request without the upstream's prefix, then the query, each byte
- * as it came.
+ * Says what is asked of the upstream: its own path, then the path of the request without the upstream's prefix, then the query, each
+ * byte as it came, and then its credentials.
  *
- * @param prefix the public path below which the upstream stands, such as `/weather`; `/` is none
- * @param basePath the path of the upstream's address, such as `/` or `/api/v2`
+ * @returns a refusal when the request has a parameter that holds a credential: the upstream might take the caller's
  */
-export function upstreamTarget({ segments, query }: RawAddress, prefix: string, basePath: string): string {
-  const cut = prefix.split('/').filter((each) => each !== '').length;
+export function upstreamTarget(
+  { segments, query }: RawAddress,
+  place: UpstreamPlace,
+): string | AddressRefused {
+  const cut = place.prefix.split('/').filter((each) => each !== '').length;
   const rest = segments.slice(cut).map(({ raw }) => raw);
-  return `${basePath.replace(/\/+$/, '')}/${rest.join('/')}${query}`;
+  const target = `${place.basePath.replace(/\/+$/, '')}/${rest.join('/')}${query}`;
+  const secrets = Object.entries(place.credentials);
+  if (secrets.length === 0) return target;
+  const own = new Set(secrets.map(([name]) => name.toLowerCase()));
+  const taken = namesIn(query).find((name) => own.has(name.toLowerCase().replace(/\[.*$/s, '')));
+  if (taken !== undefined)
+    return refuse(`The parameter "${taken}" is not the caller's to set: leave it out.`);
+  const added = secrets.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  const glue = query === '' ? '?' : query === '?' || query.endsWith('&') ? '' : '&';
+  return `${target}${glue}${added.join('&')}`;
+}
+
+/** The names of a query's parameters, as an upstream would read them. Older ones part parameters by semicolons too. */
+function namesIn(query: string): string[] {
+  return query
+    .slice(1)
+    .split(/[&;]/)
+    .map((pair) => readable(pair.split('=', 1)[0] ?? ''));
+}
+
+function readable(name: string): string {
+  // A name that is no UTF-8 is compared byte by byte.
+  const text = name.replaceAll('+', ' ');
+  try {
+    return decodeURIComponent(text).trim();
+  } catch {
+    return text
+      .replaceAll(/%([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+      .trim();
+  }
 }
