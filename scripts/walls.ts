@@ -359,6 +359,22 @@ export const PROXY: House = {
       knows: [CORE_PACKAGE],
       because: 'What is configured does not depend on how calls are sent on.',
     },
+    {
+      room: 'sell/',
+      knows: ['config/', 'wire/', CORE_PACKAGE],
+      because: 'A route is a service to the paid call; it knows nothing of rails or the ledger.',
+    },
+    { room: 'declared.ts', knows: [CORE_PACKAGE], because: 'It is known before anything is opened.' },
+    {
+      room: 'configured.ts',
+      knows: ['config/', 'sell/', 'declared.ts', CORE_PACKAGE, PROCESS],
+      because: 'It reads the file, and opens what it says.',
+    },
+    {
+      room: 'part.ts',
+      knows: ['sell/', 'declared.ts', CORE_PACKAGE, PROCESS],
+      because: 'It is one more door of the paid call.',
+    },
   ],
 };
 

@@ -32,6 +32,7 @@ import { openSecretRegister, SECRETS } from '@farebox/core/secrets/part';
 import { openSoldKeys, SOLD_KEYS } from '@farebox/core/sold-keys/part';
 import { openTopup, TOPUP } from '@farebox/core/topup/part';
 import { openWebhooks, WEBHOOKS } from '@farebox/core/webhooks/part';
+import { type OpenRoutes, openProxy, PROXY } from '@farebox/proxy/part';
 import { EVM_YIELD, openEvmYield } from '@farebox/yield/evm/part';
 import { FREE_READS, openFreeReads } from '@farebox/yield/free-reads/part';
 import { openYieldKeeper, YIELD_KEEPER } from '@farebox/yield/keeper/part';
@@ -39,7 +40,7 @@ import { openSolanaYield, SOLANA_YIELD } from '@farebox/yield/solana/part';
 
 const FOUNDATION = [DATABASE, SECRETS, SOURCES, TERMS, MAIL, WEBHOOKS, OPERATOR, OPERATIONS] as const;
 const PAYMENT = [KEYS, PAID_CALL, X402, MPP, CARDS, SOLD_KEYS, TOPUP, MCP, A2A] as const;
-const OFFERS = [CUSTODY, IDENTITY, DEVICES, PICTURES] as const;
+const OFFERS = [CUSTODY, IDENTITY, DEVICES, PICTURES, PROXY] as const;
 const YIELD = [FREE_READS, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD] as const;
 
 /** The parts' declarations, known before they are opened, such as what they are configured by. */
@@ -47,8 +48,10 @@ export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS, ...YIELD] as cons
 
 export type App = ReturnType<typeof createApp>;
 
+type AppNeeds = HouseNeeds & { config: ConfigOf<typeof DECLARED>; routes?: OpenRoutes | null };
+
 /** Puts the server together. It does not listen yet, and its jobs do not run yet. */
-export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<typeof DECLARED> }) {
+export function createApp({ config, routes, ...given }: AppNeeds) {
   const { nowMs, pools, services } = given;
   const { host, production, publicUrl } = config.house;
   const house = openHouse(config.house, given);
@@ -56,7 +59,6 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);
   const metrics = createCallMetrics();
-  // What other parts need.
   const register = openSecretRegister(house, config.secrets, seal);
   const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
   const { keys, trials } = keyed;
@@ -70,8 +72,6 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
   const webhooks = openWebhooks(house, config.webhooks, { keys, mailer: mail.mailer, secrets, seal });
   const freeReads = openFreeReads(house, config.freeReads);
   const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });
-
-  // The ways to pay, and what is sold.
   const byX402 = openX402(house, config.x402, { upstreams, secrets, gas, settlement: metrics.settlement });
   const { x402, walletsPay } = byX402;
   const byMpp = openMpp(house, config.mpp, { x402, gas, services, settlement: metrics.settlement });
@@ -129,6 +129,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, collectAfter }),
     openSoldKeys(house, { ...config.paidCall.settings, ...config.soldKeys.settings }, { ledger, keys, seal }),
     openReceipts(house, { settlements: sales.settlements, x402, walletsPay }),
+    openProxy(house, { routes, services, rails, sales }),
     openOperator(house, config.operator, {
       ledger,
       keys,

@@ -1,10 +1,27 @@
 /** The process of this shop. */
 import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { loadServices } from '@farebox/catalogue/services/registry';
 import { ABOUT_TAGS } from '@farebox/catalogue/services/tags';
 import { serve } from '@farebox/core/serve';
+import { configuredShop } from '@farebox/proxy/configured';
 import { createApp, DECLARED } from './app.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
+const environment = { ...process.env };
+const [, file] = /--config[= ](.+)/.exec(process.argv.slice(2).join(' ')) ?? [];
+if (file !== undefined) environment.FAREBOX_CONFIG = resolve(environment.INIT_CWD ?? '.', file);
 
-serve({ declared: DECLARED, createApp, services: loadServices, tags: ABOUT_TAGS, version }, process.env);
+const configured = configuredShop(environment, version);
+
+serve(
+  {
+    declared: DECLARED,
+    createApp: (needs) => createApp({ ...needs, routes: configured.routes() }),
+    services: async () => configured.services(await loadServices()),
+    withheld: configured.withheld,
+    tags: () => ({ ...ABOUT_TAGS, ...configured.tags() }),
+    version,
+  },
+  environment,
+);

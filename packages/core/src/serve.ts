@@ -36,8 +36,10 @@ export interface ShopProcess<Parts extends WithDatabase> {
   createApp(needs: HouseNeeds & { config: ConfigOf<Parts> }): Server;
   /** Everything there is to sell, in catalog order; `SERVICES` chooses from it. Called once. */
   services(): readonly Service[] | Promise<readonly Service[]>;
-  /** The categories of the services, in the order of the catalog, and what each holds. */
-  tags: Readonly<Record<string, string>>;
+  /** Paths of services that are not sold, whatever `SERVICES` says; none unless given. Asked once the services are loaded. */
+  withheld?(): readonly string[];
+  /** The categories of the services, in the order of the catalog, and what each holds. A function is asked once they are loaded. */
+  tags: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
   version: string;
 }
 
@@ -61,11 +63,14 @@ async function run<const Parts extends WithDatabase>(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   const toldToStop = signalToStop();
-  const { version, tags } = shop;
+  const { version } = shop;
   const config = readConfig(environment, shop.declared);
   const { publicUrl, drainTimeoutMs, logLevel } = config.house;
   const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
-  const chosen = choose(await shop.services(), config.house.services);
+  const services = await shop.services();
+  const withheld = shop.withheld?.().map((path) => `!${path}`) ?? [];
+  const chosen = choose(services, [...config.house.services, ...withheld]);
+  const tags = typeof shop.tags === 'function' ? shop.tags() : shop.tags;
   const patience = createStartPatience({
     waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
   });

@@ -97,13 +97,13 @@ function soldBy(
 }
 
 /** A call as its service's route reads it, or why it cannot be read. Both are null for a service without a route. */
-export function readByRoute({ service, rawBody, sent = null }: PaidRequest): {
+export function readByRoute({ service, rawBody, sent }: PaidRequest): {
   called: ReadCall | null;
   unread: unknown;
 } {
   if (service.route === null) return { called: null, unread: null };
   try {
-    return { called: service.route.read({ rawBody, http: sent }), unread: null };
+    return { called: service.route.read({ rawBody, http: sent ?? null }), unread: null };
   } catch (error) {
     return { called: null, unread: error };
   }

@@ -1,0 +1,146 @@
+/** The routes of a configuration at their own addresses: what is priced is bought there, what is free is passed on. */
+import { StartError } from '@farebox/process/start-error';
+import { makeChallenge } from '@farebox/core/paid-call/challenge';
+import { x402Door } from '@farebox/core/paid-call/door';
+import { answerOverHttp } from '@farebox/core/paid-call/http-door';
+import type { PaidCall } from '@farebox/core/paid-call/paid-call';
+import type { Sales } from '@farebox/core/paid-call/part';
+import type { Rail } from '@farebox/core/paid-call/rail';
+import { Problem } from '@farebox/core/http/problem';
+import { rateExceeded } from '@farebox/core/http/rate-limit';
+import { pathOf, sendFinished } from '@farebox/core/http/server';
+import type { House, Part } from '@farebox/core/part';
+import type { Service } from '@farebox/core/service/define';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PROXY } from './declared.ts';
+import { answerFree } from './sell/free-route.ts';
+import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
+
+export { type OpenRoutes, PROXY };
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+export interface ProxyNeeds {
+  /** Null or undefined: there is no configuration. */
+  routes: OpenRoutes | null | undefined;
+  /** Everything on sale: a route's service that is not among it is not sold. */
+  services: readonly Service[];
+  rails: readonly Rail[];
+  sales: Sales;
+}
+
+/**
+ * Sells routes of other servers at their own addresses. The paths of this server's own routes win; what no route names is a
+ * 404, and reaches no upstream.
+ */
+export function openProxy(house: House, { routes, services, rails, sales }: ProxyNeeds): Part {
+  if (routes === null || routes === undefined) return { name: 'proxy' };
+  const { baseUrl, shop, sandbox } = house;
+  const about = { baseUrl, seller: shop.name, sandbox, trialsOpen: sales.promisesTrials };
+  const sold = routes.services.filter((service) => services.includes(service));
+  const door = { ...x402Door((quote) => makeChallenge(quote, rails, about)), prefix: '' };
+  const paidCall = sales.open({ services: sold, rails, door });
+  const addressLimit = house.limitByAddress();
+  const at = { house, routes, paidCall, isSold: (service: Service) => sold.includes(service), addressLimit };
+  return {
+    name: 'proxy',
+    requestHeaders: [...new Set(routes.routes.flatMap(({ route }) => route.requestHeaders))],
+    operations: [
+      { operations: [], untold: [{ path: '/*', because: 'A route is described by its configuration.' }] },
+    ],
+    routes(http) {
+      refuseOwnAddresses(http, routes);
+      const bodyLimit = Math.max(1, ...routes.routes.map(({ route }) => route.maxRequestBytes));
+      http.route({
+        method: [...METHODS],
+        url: '/*',
+        bodyLimit,
+        // Before the body is read: what leads nowhere sends none, and a route's own bound is told before it is sent.
+        onRequest: async (request) => void findRoute(http, routes, request),
+        handler: (request, reply) => answerRoute(at, findRoute(http, routes, request), request, reply),
+      });
+    },
+    close: routes.close,
+  };
+}
+
+/** @throws StartError for a route whose address is one of this server's own */
+function refuseOwnAddresses(http: FastifyInstance, { routes }: OpenRoutes): void {
+  for (const { route } of routes) {
+    if (route.path.segments.some(({ kind }) => kind === 'parameter')) continue;
+    if (http.hasRoute({ method: route.method, url: route.path.text }))
+      throw new StartError(
+        `FAREBOX_CONFIG: ${route.key} is an address of this server itself. Give its upstream a prefix of its own.`,
+      );
+  }
+}
+
+/** @throws Problem 404, 405, 400 or 413 for what no route takes */
+function findRoute(http: FastifyInstance, { table }: OpenRoutes, request: FastifyRequest): OpenRoute {
+  const { method, url } = request;
+  const asked = method === 'HEAD' ? 'GET' : method;
+  const found = table.match(asked, url);
+  if (found === null) {
+    const others = table.methodsAt(url);
+    if (others.length === 0) throw http.knownAddresses.noRoute(method, pathOf(request)).problem;
+    throw new Problem(405, 'METHOD_NOT_ALLOWED', `This address takes ${others.join(', ')}, not ${method}.`, {
+      details: { charged: false },
+      headers: { allow: [...others, ...(others.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ') },
+    });
+  }
+  if ('refused' in found)
+    throw new Problem(found.status, 'INVALID_ADDRESS', found.refused, { details: { charged: false } });
+  const { maxRequestBytes } = found.route.route;
+  if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes)
+    throw new Problem(
+      413,
+      'BODY_TOO_LARGE',
+      `The body of this route has at most ${maxRequestBytes} bytes.`,
+      { details: { charged: false } },
+    );
+  return found.route;
+}
+
+interface At {
+  house: House;
+  routes: OpenRoutes;
+  paidCall: PaidCall;
+  isSold(service: Service): boolean;
+  addressLimit: ReturnType<House['limitByAddress']>;
+}
+
+async function answerRoute(
+  { house, routes, paidCall, isSold, addressLimit }: At,
+  { route, upstream, service }: OpenRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const address = house.addressOf(request);
+  const sent = { url: request.url, rawHeaders: request.raw.rawHeaders };
+  const rawBody = request.body instanceof Buffer ? request.body : undefined;
+  if (service === null) {
+    const verdict = addressLimit.take(address);
+    if (!verdict.allowed) throw rateExceeded(verdict);
+    if (request.method === 'HEAD') return sendFinished(reply, { status: 204, headers: {}, body: '' });
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    const { userAgent } = routes;
+    const { nowMs } = house;
+    const asked = { ...sent, rawBody, requestId: request.id, signal: left.signal, nowMs };
+    return sendFinished(reply, await answerFree({ route, upstream, userAgent }, asked));
+  }
+  if (!isSold(service)) throw new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${route.key}.`, { details: { charged: false } });
+  if (request.method !== 'HEAD') return answerOverHttp(paidCall, request, reply, { service, address, sent });
+  // The terms of a GET, whatever credential came: nothing is bought by a HEAD.
+  const terms = await paidCall.handle({
+    service,
+    headers: {},
+    rawBody: undefined,
+    sent,
+    address,
+    requestId: request.id,
+    gone: () => false,
+    assertMayBuy() {},
+  });
+  sendFinished(reply, terms);
+}

@@ -1,0 +1,39 @@
+/** A route that costs nothing: passed on by the rules and within the bounds of a route that does. */
+import { Problem, unavailable } from '@farebox/core/http/problem';
+import type { MadeAnswer } from '@farebox/core/paid-call/sale';
+import { ServiceFailure } from '@farebox/core/words/failure';
+import type { WrittenCall } from './route-input.ts';
+import { askUpstream, readRequest, type RouteCall, type SentBy } from './route-service.ts';
+
+/** A request for a free route. */
+export interface FreeRequest extends WrittenCall {
+  requestId: string;
+  /** Aborted when the caller leaves. */
+  signal: AbortSignal;
+  nowMs(): number;
+}
+
+/**
+ * Passes a request on and returns what its upstream answered.
+ *
+ * @throws Problem for everything that is no answer
+ */
+export async function answerFree(parts: SentBy, request: FreeRequest): Promise<MadeAnswer & { status: number }> {
+  try {
+    const { input } = readRequest(parts, request);
+    const { requestId, signal, nowMs } = request;
+    const answered = await askUpstream(parts, input as RouteCall, { callId: requestId, signal, nowMs });
+    const { status = 200, headers = {}, content } = answered;
+    return { status, headers: { ...headers }, body: Buffer.from(content) };
+  } catch (error) {
+    throw error instanceof ServiceFailure ? problemOf(error) : error;
+  }
+}
+
+function problemOf(failure: ServiceFailure): Problem {
+  const { status, code, message, field, retryAfterMs = 5_000, cause } = failure;
+  const fields = field === undefined ? {} : { fields: [{ field, message }] };
+  const details = { ...failure.details, ...fields, charged: false };
+  if (status === 503) return unavailable(code, message, retryAfterMs, details, cause);
+  return new Problem(status, code, message, { details, cause });
+}

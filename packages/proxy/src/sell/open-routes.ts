@@ -1,0 +1,105 @@
+/** Opens what a configuration sells: its upstreams, a service for each priced route, and the table of all routes. */
+import { createHash } from 'node:crypto';
+import type { Service } from '@farebox/core/service/define';
+import type { ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/proxy-config.ts';
+import { RouteTable } from '../wire/path.ts';
+import { openUpstream, type Upstream } from '../wire/upstream.ts';
+import { routeService } from './route-service.ts';
+
+/** Calls that may wait for a place, for each that runs. */
+const WAITING_FOR_EACH = 1;
+const DEFAULT_TAG = 'Other APIs';
+const ABOUT_DEFAULT_TAG = 'Routes of the APIs behind this server.';
+const MOST_ID_CHARACTERS = 60;
+
+/** A route as it is sold, or given for nothing. */
+export interface OpenRoute {
+  readonly method: string;
+  readonly path: Route['path'];
+  readonly route: Route;
+  readonly upstream: Upstream;
+  /** Null for a free route. */
+  readonly service: Service | null;
+}
+
+/** The routes of a configuration, with connections to their upstreams. */
+export interface OpenRoutes {
+  readonly table: RouteTable<OpenRoute>;
+  readonly routes: readonly OpenRoute[];
+  /** What is for sale, in the order of the file. */
+  readonly services: readonly Service[];
+  /** The categories that the catalogue of services does not have, and what each holds. */
+  readonly tags: Readonly<Record<string, string>>;
+  readonly userAgent: string;
+  /** Lets calls end, and closes the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the routes of a configuration. Nothing is connected before the first call.
+ *
+ * @param about.version of this server, which upstreams are told
+ * @param about.taken ids of other services
+ */
+export function openRoutes(
+  config: ProxyConfig,
+  { version, nowMs, taken }: { version: string; nowMs(): number; taken: readonly string[] },
+): OpenRoutes {
+  const userAgent = `farebox/${version}`;
+  const upstreams = new Map(config.upstreams.map((each) => [each.name, open(each, nowMs)]));
+  const ids = new Set(taken);
+  const routes = config.routes.map((route): OpenRoute => {
+    const upstream = upstreams.get(route.upstream.name);
+    if (upstream === undefined) throw new Error(`${route.key} has no upstream`);
+    const id = idOf(route, ids);
+    ids.add(id);
+    const tag = route.tags[0] ?? DEFAULT_TAG;
+    const service =
+      route.sale.kind === 'free' ? null : routeService({ route, id, tag, upstream, userAgent });
+    return { method: route.method, path: route.path, route, upstream, service };
+  });
+  const services = routes.flatMap(({ service }) => (service === null ? [] : [service]));
+  return {
+    table: new RouteTable(routes),
+    routes,
+    services,
+    tags: Object.fromEntries(
+      services.map(({ tag }) => [tag, tag === DEFAULT_TAG ? ABOUT_DEFAULT_TAG : `Routes of ${tag}.`]),
+    ),
+    userAgent,
+    close: async () => void (await Promise.all([...upstreams.values()].map((each) => each.close()))),
+  };
+}
+
+function open(config: UpstreamConfig, nowMs: () => number): Upstream {
+  const { origin, credentials, fixedHeaders, timeouts, concurrency, keepAlive, breaker } = config;
+  const secret = (kind: 'header' | 'query') =>
+    Object.fromEntries(
+      credentials.flatMap((each) => (each.kind === kind ? [[each.name, each.reveal()]] : [])),
+    );
+  return openUpstream({
+    url: origin,
+    headers: { ...Object.fromEntries(fixedHeaders), ...secret('header') },
+    query: secret('query'),
+    headersTimeoutMs: timeouts.headersMs,
+    idleTimeoutMs: timeouts.idleMs,
+    wholeTimeoutMs: timeouts.wholeMs,
+    concurrency,
+    mostWaiting: concurrency * WAITING_FOR_EACH,
+    keepAlive,
+    breaker,
+    nowMs,
+  });
+}
+
+/** The id of a route's service, such as `get-v1-stations-id`: the same as long as its key is the same. */
+function idOf({ key }: Route, taken: ReadonlySet<string>): string {
+  const words = key
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, MOST_ID_CHARACTERS)
+    .replace(/-$/, '');
+  if (!taken.has(words)) return words;
+  return `${words}-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
+}

@@ -1,0 +1,299 @@
+/** A route of the configuration as a service: read, priced, sent to its upstream, and judged. */
+import { createHash } from 'node:crypto';
+import { microsToUsd } from '@farebox/core/ledger/money';
+import { defineContentService, type Service } from '@farebox/core/service/define';
+import type { ReadCall } from '@farebox/core/service/route';
+import { type ContentAnswer, content } from '@farebox/core/words/answer';
+import { invalidInput, ServiceFailure } from '@farebox/core/words/failure';
+import type { Route } from '../config/proxy-config.ts';
+import { type FlatHeaders, headersForCaller, headersForUpstream, singleValue } from '../wire/headers.ts';
+import {
+  type AnswerRule,
+  FAILURES,
+  type FailureReason,
+  type UpstreamFailure,
+  type UpstreamRefusal,
+} from '../wire/outcome.ts';
+import { readAddress, upstreamTarget } from '../wire/path.ts';
+import type { Upstream } from '../wire/upstream.ts';
+import { priceOf } from './price-of-call.ts';
+import { exampleOf, fieldsOf, type RouteFields, requestOf, type WrittenCall } from './route-input.ts';
+
+const MOST_PASSED_ON_CHARACTERS = 20_000;
+/** Statuses of a refusal that reach the caller as they are. */
+const PASSED_ON: readonly number[] = [400, 404, 405, 406, 409, 410, 412, 413, 415, 416, 422, 428];
+const RANGE_HEADERS: readonly string[] = ['range', 'if-range'];
+
+/** A request to an upstream, whole and checked: what was priced is what is sent. */
+export interface RouteCall {
+  readonly target: string;
+  readonly headers: FlatHeaders;
+  readonly body: Buffer | null;
+  readonly mayBePartial: boolean;
+  readonly mayBeEncoded: boolean;
+}
+
+/** What a call of a route is sent with. */
+export interface SentBy {
+  readonly route: Route;
+  readonly upstream: Upstream;
+  readonly userAgent: string;
+}
+
+/** What a route is sold with. */
+export interface RouteParts extends SentBy {
+  /** Unique among all services: lower-case words and dashes. */
+  readonly id: string;
+  readonly tag: string;
+}
+
+/** The service that sells a route. */
+export function routeService(parts: RouteParts): Service {
+  const { route, id, tag, upstream } = parts;
+  const fields = fieldsOf(route);
+  return defineContentService({
+    path: id,
+    name: route.name,
+    tag,
+    priceUsd: microsToUsd(highestMicrosOf(route)),
+    summary: route.summary ?? `${route.key}, answered by ${route.upstream.name}.`,
+    input: fields.schema,
+    example: exampleOf(route, fields),
+    contentType: route.success.contentType?.find((type) => !type.endsWith('*')) ?? 'application/json',
+    mpp: true,
+    effect: route.effect,
+    timeoutMs: route.timeoutMs,
+    route: {
+      method: route.method,
+      address: route.path.text,
+      read: ({ http, rawBody }) =>
+        http === null
+          ? readRequest(parts, written(route, fields, rawBody))
+          : readRequest(parts, { ...http, rawBody }),
+    },
+    async beforeSettling() {
+      const { retryAfterMs, isOpen } = upstream.state;
+      if (isOpen) throw unanswered('down', retryAfterMs, 'it has been failing');
+    },
+    run: (input, context) => {
+      const { call, signal, nowMs } = context;
+      return askUpstream(parts, input as unknown as RouteCall, { callId: call.callId, signal, nowMs });
+    },
+  });
+}
+
+/** The most that one call costs. */
+export function highestMicrosOf({ sale }: Route): bigint {
+  if (sale.kind === 'fixed') return sale.priceMicros;
+  return sale.kind === 'by' ? sale.rule.highestMicros : 0n;
+}
+
+/**
+ * Reads a request: which of it goes to the upstream, and what that costs.
+ *
+ * @throws ServiceFailure 400 or 413 with what to change
+ */
+export function readRequest(parts: SentBy, { url, rawHeaders, rawBody }: WrittenCall): ReadCall {
+  const { route } = parts;
+  const address = readAddress(url);
+  if ('refused' in address) throw invalidInput('address', address.refused);
+  const body = rawBody === undefined || rawBody.length === 0 ? null : rawBody;
+  if (body !== null && route.method === 'GET') throw invalidInput('body', 'A GET has no body here.');
+  if (body !== null && body.length > route.maxRequestBytes)
+    throw new ServiceFailure({
+      status: 413,
+      code: 'BODY_TOO_LARGE',
+      message: `The body of this route has at most ${route.maxRequestBytes} bytes.`,
+    });
+  const { credentials, fixedHeaders, prefix, basePath } = route.upstream;
+  const credentialNames = credentials.flatMap(({ kind, name }) => (kind === 'query' ? [name] : []));
+  const target = upstreamTarget(address, { prefix, basePath, credentialNames });
+  if (typeof target !== 'string') throw invalidInput('query', target.refused);
+  const own = new Set([
+    ...credentials.flatMap(({ kind, name }) => (kind === 'header' ? [name] : [])),
+    ...fixedHeaders.map(([name]) => name),
+  ]);
+  const headers = headersForUpstream({
+    received: rawHeaders,
+    named: new Set(route.requestHeaders),
+    hasBody: body !== null,
+    isAnswerRead: readsAnswer(route),
+    own,
+    userAgent: parts.userAgent,
+  });
+  if ('refused' in headers) throw invalidInput('headers', headers.refused);
+  const parameters = parametersAt(route, address.segments);
+  const priceMicros = priceOf(route, { address, parameters, rawHeaders, body });
+  const sent = (name: string) => headers.some((each, index) => index % 2 === 0 && each === name);
+  const input: RouteCall = {
+    target,
+    headers,
+    body,
+    mayBePartial: RANGE_HEADERS.some((name) => route.requestHeaders.includes(name)) && sent('range'),
+    mayBeEncoded: route.requestHeaders.includes('accept-encoding') && sent('accept-encoding'),
+  };
+  return { input, priceMicros, address: url, fingerprint: fingerprintOf(route, url, headers, body) };
+}
+
+/** The request that a JSON object stands for. @throws ServiceFailure 400 when it does not fit */
+function written(route: Route, fields: RouteFields, rawBody: Buffer | undefined) {
+  let value: unknown;
+  try {
+    value = rawBody === undefined || rawBody.length === 0 ? {} : JSON.parse(rawBody.toString('utf8'));
+  } catch {
+    throw invalidInput('body', 'The body must be JSON.');
+  }
+  const read = fields.schema.safeParse(value);
+  if (read.success) return requestOf(route, fields, read.data);
+  const [first] = read.error.issues;
+  throw invalidInput(first?.path.join('.') ?? 'body', first?.message ?? 'The body does not fit.');
+}
+
+function parametersAt(
+  { path }: Route,
+  segments: readonly { readonly text: string }[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    path.segments.flatMap((segment, index) =>
+      segment.kind === 'parameter' ? [[segment.name, segments[index]?.text ?? '']] : [],
+    ),
+  );
+}
+
+/** The digest of what is asked: method, path, query, the headers that the route names, and the body's bytes. */
+function fingerprintOf(route: Route, url: string, headers: FlatHeaders, body: Buffer | null): Buffer {
+  const named = new Set([...route.requestHeaders, ...(body === null ? [] : ['content-type'])]);
+  const counted = headers.flatMap((name, index) =>
+    index % 2 === 0 && named.has(name) ? [[name, headers[index + 1] ?? '']] : [],
+  );
+  return createHash('sha256')
+    .update(JSON.stringify([route.method, url, counted.sort()]))
+    .update('\n')
+    .update(body ?? '')
+    .digest();
+}
+
+function readsAnswer({ success }: Route): boolean {
+  return success.has.length > 0 || success.hasNot.length > 0 || success.lastEvent !== null;
+}
+
+/**
+ * Asks the upstream.
+ *
+ * @param call.callId names the call to the upstream, the same however often it is sent
+ * @throws ServiceFailure for everything that is no answer; nothing is charged
+ */
+export async function askUpstream(
+  { route, upstream }: SentBy,
+  call: RouteCall,
+  { callId, signal, nowMs }: { callId: string; signal: AbortSignal; nowMs(): number },
+): Promise<ContentAnswer> {
+  const answered = await upstream.ask({
+    method: route.method,
+    target: call.target,
+    headers: call.headers,
+    body: call.body,
+    rule: ruleOf(route, call),
+    mostAnswerBytes: route.maxAnswerBytes,
+    repeat: repeatOf(route),
+    idempotencyKey: idempotencyKeyOf(callId),
+    wholeTimeoutMs: route.timeoutMs,
+    signal,
+  });
+  if (answered.kind === 'refusal') throw refused(route, answered);
+  if (answered.kind === 'failure') throw failed(answered);
+  const retrievedAt = new Date(nowMs()).toISOString();
+  const { name } = route.upstream;
+  const source = { name, url: `urn:source:${name}`, asOf: null, retrievedAt, cached: false, sandbox: false };
+  return {
+    ...content(answered.body, { method: 'As its API answered.', sources: [source] }),
+    status: answered.status,
+    headers: headersForCaller(answered.headers, {
+      named: new Set(route.answerHeaders),
+      status: answered.status,
+    }),
+  };
+}
+
+function repeatOf({ effect, upstreamKnowsIdempotencyKey }: Route): 'read' | 'keyed' | 'never' {
+  if (effect === 'read') return 'read';
+  return upstreamKnowsIdempotencyKey ? 'keyed' : 'never';
+}
+
+/** Names the call to its upstream, without telling the id by which its receipt is found. */
+function idempotencyKeyOf(callId: string): string {
+  return createHash('sha256').update(`upstream\n${callId}`).digest('base64url').slice(0, 32);
+}
+
+export function ruleOf({ success }: Route, call: RouteCall): AnswerRule {
+  return {
+    statuses: success.status,
+    contentTypes: success.contentType,
+    has: success.has,
+    hasNot: success.hasNot,
+    equals: [],
+    leastBytes: success.minBytes,
+    lastEvent: success.lastEvent,
+    mayBePartial: call.mayBePartial,
+    mayBeEncoded: call.mayBeEncoded,
+    mayEndByClose: false,
+  };
+}
+
+/** The refusal of an upstream as ours: its status where that is the caller's matter, and what it said. */
+function refused(route: Route, { status, contentType, body }: UpstreamRefusal): ServiceFailure {
+  const said = body === null ? null : saidBy(contentType, body);
+  return new ServiceFailure({
+    status: (PASSED_ON.find((each) => each === status) ?? 422) as 422,
+    code: 'UPSTREAM_REFUSED',
+    message: `${route.upstream.name} refused the request with status ${status}. Nothing was charged.`,
+    details: { upstream: { status, contentType, body: said } },
+  });
+}
+
+/** What a refusal says: JSON as JSON, text as text, anything else not at all. */
+function saidBy(contentType: string | null, body: Buffer): unknown {
+  if (body.length > MOST_PASSED_ON_CHARACTERS) return null;
+  const type = singleValue(contentType ?? undefined)?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const isJson = type === 'application/json' || type.endsWith('+json');
+  if (!isJson && !type.startsWith('text/')) return null;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    return isJson ? JSON.parse(text) : text;
+  } catch {
+    return null;
+  }
+}
+
+function failed({ reason, retryAfterMs, detail, upstreamStatus, said }: UpstreamFailure): ServiceFailure {
+  const seen = upstreamStatus === null ? detail : `${detail} (status ${upstreamStatus})`;
+  return unanswered(reason, retryAfterMs, seen, said);
+}
+
+/**
+ * @param detail for the operator's log alone
+ * @param said JSON in which the upstream told its caller what is wrong
+ */
+function unanswered(
+  reason: FailureReason,
+  retryAfterMs: number | null,
+  detail: string,
+  said: string | null = null,
+): ServiceFailure {
+  const { status, message } = FAILURES[reason];
+  const upstream = said === null ? {} : { upstream: { said: JSON.parse(said) } };
+  return new ServiceFailure({
+    status: status ?? 503,
+    code: codeOf(reason, status),
+    message,
+    details: { reason, ...upstream },
+    cause: new Error(detail),
+    ...(retryAfterMs === null ? {} : { retryAfterMs }),
+  });
+}
+
+function codeOf(reason: FailureReason, status: number | null): string {
+  if (reason === 'busy') return 'BUSY';
+  if (status === 504) return 'UPSTREAM_TIMEOUT';
+  return status === 502 ? 'UPSTREAM_FAILED' : 'UPSTREAM_UNAVAILABLE';
+}
