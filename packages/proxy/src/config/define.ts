@@ -14,6 +14,6 @@ import type { ConfigInput } from './schema.ts';
  * });
  * ```
  */
-export function defineConfig<const Config extends ConfigInput>(config: Config): Config {
+export function defineConfig(config: ConfigInput): ConfigInput {
   return config;
 }

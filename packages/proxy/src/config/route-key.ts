@@ -55,8 +55,12 @@ function wrongMethod(written: string): string {
   return `the method must be one of ${METHODS.join(', ')}`;
 }
 
-/** Reads a path with parameters. */
-export function readPathPattern(text: string): PathPattern | Complaint {
+/**
+ * Reads a path with parameters.
+ *
+ * @param owner `ours`: a public path, which must not be one of the server's own; `any`: a path of an upstream
+ */
+export function readPathPattern(text: string, owner: 'ours' | 'any' = 'ours'): PathPattern | Complaint {
   if (!text.startsWith('/')) return { wrong: 'a path begins with "/"' };
   if (text.length > MOST_PATH_CHARACTERS)
     return { wrong: `a path has at most ${MOST_PATH_CHARACTERS} characters` };
@@ -74,7 +78,11 @@ export function readPathPattern(text: string): PathPattern | Complaint {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return { wrong: `the parameter :${twice} stands in this path twice: rename one` };
   const [first] = segments;
-  if (first?.kind === 'literal' && RESERVED_FIRST_SEGMENTS.includes(first.text.toLowerCase()))
+  if (
+    owner === 'ours' &&
+    first?.kind === 'literal' &&
+    RESERVED_FIRST_SEGMENTS.includes(first.text.toLowerCase())
+  )
     return { wrong: `paths below /${first.text.toLowerCase()} are the server's own: choose another path` };
   return { text, segments };
 }

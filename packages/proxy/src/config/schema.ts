@@ -238,6 +238,14 @@ const success = z.strictObject({
     .describe(
       'Fields that the JSON answer must not have, unless they are null or an empty list, such as "errors"',
     ),
+  lastEvent: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      'The data of the server-sent event with which a stream is whole, such as "[DONE]". For streamed answers alone',
+    ),
   minBytes: whole(0, 1_000_000_000).optional().describe('The least size of the body in bytes. Default: 0'),
 });
 

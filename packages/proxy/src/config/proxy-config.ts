@@ -1,0 +1,142 @@
+/** A configuration as the server uses it: checked, with everything resolved, and never changed. */
+import type { Method, PathPattern } from './route-key.ts';
+
+/** A secret that is sent to an upstream. It is in no field, so that no log and no copy of the object holds it. */
+export interface Credential {
+  readonly kind: 'header' | 'query';
+  /** The name of the header, in lower case, or of the parameter. */
+  readonly name: string;
+  /** The environment variable that holds it. */
+  readonly variable: string;
+  /** The whole value to send, with its scheme. */
+  reveal(): string;
+}
+
+export interface Upstream {
+  readonly name: string;
+  /** Scheme, host and port, such as `http://127.0.0.1:9000`. */
+  readonly origin: string;
+  /** The beginning of all paths of the API, without a slash at its end; empty for none. */
+  readonly basePath: string;
+  /** The beginning of the public paths that is cut off, without a slash at its end; empty for none. */
+  readonly prefix: string;
+  readonly credentials: readonly Credential[];
+  readonly fixedHeaders: readonly (readonly [name: string, value: string])[];
+  readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly wholeMs: number };
+  readonly concurrency: number;
+  readonly keepAlive: boolean;
+  /** Null: calls never fail at once. */
+  readonly breaker: { readonly failures: number; readonly openMs: number } | null;
+}
+
+/** The part of a request that decides its price. */
+export type PriceSource =
+  | { readonly kind: 'field'; readonly names: readonly string[] }
+  | { readonly kind: 'header' | 'query' | 'path'; readonly name: string };
+
+export interface PriceRule {
+  readonly source: PriceSource;
+  /** Prices of single values in micro-USD; null where tiers decide. */
+  readonly prices: ReadonlyMap<string, bigint> | null;
+  /** From the lowest to the highest; null where single values decide. */
+  readonly tiers: readonly { readonly upTo: number; readonly priceMicros: bigint }[] | null;
+  /** The price of every other value; null: such a call is refused. */
+  readonly defaultMicros: bigint | null;
+  /** The price where nothing decides; null: such a call is refused. */
+  readonly absentMicros: bigint | null;
+  readonly lowestMicros: bigint;
+  readonly highestMicros: bigint;
+}
+
+export interface Meter {
+  readonly unit: 'bytes' | 'items' | 'usage';
+  /** The names of the field from the outermost one on; null for bytes. */
+  readonly field: readonly string[] | null;
+  readonly per: number;
+  readonly priceMicros: bigint;
+  readonly ceilingMicros: bigint;
+  readonly unmeasuredMicros: bigint;
+  readonly highestCount: number;
+}
+
+export type Sale =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'fixed'; readonly priceMicros: bigint }
+  | { readonly kind: 'by'; readonly rule: PriceRule }
+  | { readonly kind: 'metered'; readonly meter: Meter };
+
+export interface Quota {
+  readonly callsPerMinute: number | null;
+  readonly callsPerDay: number | null;
+}
+
+/** A seller's word for what counts as an answer. */
+export interface SuccessRule {
+  readonly status: readonly number[];
+  /** Media types such as `application/json` or `image/*`; null: any. */
+  readonly contentType: readonly string[] | null;
+  readonly has: readonly (readonly string[])[];
+  readonly hasNot: readonly (readonly string[])[];
+  readonly lastEvent: string | null;
+  readonly minBytes: number;
+}
+
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+export interface Route {
+  /** As it is written: `GET /v1/stations/:id`. */
+  readonly key: string;
+  readonly method: Method;
+  readonly path: PathPattern;
+  readonly upstream: Upstream;
+  readonly sale: Sale;
+  /** For accounts that were ever credited with money; 0: none. */
+  readonly freeCallsPerDay: number;
+  readonly quota: Quota;
+  /** By the number of the account. Null in it: as for everybody. */
+  readonly accounts: ReadonlyMap<string, Quota & { readonly priceMicros: bigint | null }>;
+  readonly effect: 'read' | 'write';
+  readonly upstreamKnowsIdempotencyKey: boolean;
+  readonly success: SuccessRule;
+  /** Further headers of the caller that are sent on, in lower case; the one that decides the price among them. */
+  readonly requestHeaders: readonly string[];
+  readonly answerHeaders: readonly string[];
+  readonly answer: 'kept' | 'streamed';
+  readonly stream: { readonly maxOpen: number; readonly maxMs: number };
+  readonly maxRequestBytes: number;
+  readonly maxAnswerBytes: number;
+  /** The longest that the whole call may take: of a streamed answer its stream. */
+  readonly timeoutMs: number;
+  readonly name: string;
+  readonly summary: string | null;
+  readonly tags: readonly string[];
+  readonly example: RouteExample | null;
+  readonly request: {
+    readonly query: JsonSchema | null;
+    readonly path: JsonSchema | null;
+    readonly body: JsonSchema | null;
+  };
+  readonly response: JsonSchema | null;
+}
+
+export interface RouteExample {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined: it has none. */
+  readonly body: unknown;
+}
+
+/** A change of a service that the server ships with. Null: as it ships. */
+export interface HouseServiceRule {
+  readonly priceMicros: bigint | null;
+  readonly isAvailable: boolean | null;
+  readonly isSoldByMpp: boolean | null;
+}
+
+export interface ProxyConfig {
+  readonly upstreams: readonly Upstream[];
+  /** In the order of the file. */
+  readonly routes: readonly Route[];
+  readonly services: ReadonlyMap<string, HouseServiceRule>;
+}

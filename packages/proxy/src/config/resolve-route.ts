@@ -1,0 +1,202 @@
+import { nearest } from '@farebox/core/words/nearest';
+import { wrongJson, wrongSchema } from './bounded-json.ts';
+import { RANGE_HEADERS, wrongAnswerHeader, wrongRequestHeader } from './header-names.ts';
+import type { FieldPath } from './problem.ts';
+import type { Quota, Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
+import { paid, resolveSale } from './resolve-sale.ts';
+import type { Complain } from './resolve-upstream.ts';
+import { parametersOf, type RouteKey, readRouteKey } from './route-key.ts';
+import { LONGEST_KEPT_MS, MOST_KEPT_BYTES, type RouteInput } from './schema.ts';
+
+const MiB = 1_048_576;
+/** All statuses of 2xx but 206, which is an answer only to a request for a range. */
+const ANY_SUCCESS = Array.from({ length: 100 }, (_, index) => 200 + index).filter((status) => status !== 206);
+
+/** Resolves one route. @returns null when it has no key or no upstream, which is complained about */
+export function resolveRoute(
+  written: string,
+  input: RouteInput,
+  upstreams: ReadonlyMap<string, Upstream>,
+  complain: Complain,
+): Route | null {
+  const at: FieldPath = ['routes', written];
+  const key = readRouteKey(written);
+  if ('wrong' in key) complain(at, key.wrong);
+  const upstream = upstreams.get(input.upstream);
+  if (upstream === undefined) complain([...at, 'upstream'], unknownUpstream(input.upstream, upstreams));
+  if ('wrong' in key || upstream === undefined) return null;
+  if (!isBelow(key.path.text, upstream.prefix))
+    complain(
+      at,
+      `the paths of the upstream ${upstream.name} begin with ${upstream.prefix}: write ${upstream.prefix}${key.path.text}, or set the upstream's prefix to "/"`,
+    );
+  const sale = resolveSale(key, input, at, complain);
+  refuseIdleFields(input, sale, at, complain);
+  const answer = input.answer ?? 'kept';
+  const requestHeaders = requestHeadersOf(input, sale, at, complain);
+  const stream = { maxOpen: input.stream?.maxOpen ?? 100, maxMs: input.stream?.maxMs ?? 120_000 };
+  return {
+    key: written,
+    method: key.method,
+    path: key.path,
+    upstream,
+    sale,
+    freeCallsPerDay: input.freeCallsPerDay ?? 0,
+    quota: quotaOf(input.quota),
+    accounts: accountsOf(input, at, complain),
+    effect: input.effect ?? (key.method === 'GET' ? 'read' : 'write'),
+    upstreamKnowsIdempotencyKey: input.upstreamKnowsIdempotencyKey ?? false,
+    success: successOf(input, requestHeaders, at, complain),
+    requestHeaders,
+    answerHeaders: headersOf('answerHeaders', input.answerHeaders, wrongAnswerHeader, at, complain),
+    answer,
+    stream,
+    maxRequestBytes: input.maxRequestBytes ?? MiB / 4,
+    maxAnswerBytes: input.maxAnswerBytes ?? (answer === 'kept' ? 1_000_000 : 256 * MiB),
+    timeoutMs:
+      answer === 'kept'
+        ? Math.min(input.timeoutMs ?? upstream.timeouts.wholeMs, LONGEST_KEPT_MS)
+        : stream.maxMs,
+    name: input.name ?? written,
+    summary: input.summary ?? null,
+    tags: input.tags ?? [],
+    example: exampleOf(key, input, at, complain),
+    request: requestOf(key, input, at, complain),
+    response: schemaOf(input.response, [...at, 'response'], false, complain),
+  };
+}
+
+function unknownUpstream(name: string, upstreams: ReadonlyMap<string, Upstream>): string {
+  const [best] = nearest(name, [...upstreams.keys()], 1);
+  return best === undefined
+    ? 'there are no upstreams: name one under "upstreams"'
+    : `there is no upstream ${JSON.stringify(name)}; did you mean "${best}"?`;
+}
+
+function isBelow(path: string, prefix: string): boolean {
+  return path === prefix || path.startsWith(`${prefix}/`);
+}
+
+/** Complains about fields that would do nothing beside the others. */
+function refuseIdleFields(input: RouteInput, sale: Sale, at: FieldPath, complain: Complain): void {
+  if (sale.kind === 'free' && input.freeCallsPerDay !== undefined)
+    complain([...at, 'freeCallsPerDay'], 'every call of a free route is free: remove this line');
+  const isStreamed = input.answer === 'streamed';
+  if (!isStreamed && input.stream !== undefined)
+    complain([...at, 'stream'], 'the answer is kept and no stream: add answer: streamed, or remove this');
+  if (isStreamed && input.timeoutMs !== undefined)
+    complain([...at, 'timeoutMs'], 'a streamed answer has its bound in stream.maxMs: write it there');
+  if (!isStreamed && (input.maxAnswerBytes ?? 0) > MOST_KEPT_BYTES)
+    complain(
+      [...at, 'maxAnswerBytes'],
+      `an answer that is kept has at most ${MOST_KEPT_BYTES} bytes: write less, or add answer: streamed`,
+    );
+  if (sale.kind === 'metered' && sale.meter.ceilingMicros > 0n && input.freeCallsPerDay !== undefined)
+    complain([...at, 'freeCallsPerDay'], 'calls of a metered route have no single price that could be free');
+}
+
+function requestHeadersOf(input: RouteInput, sale: Sale, at: FieldPath, complain: Complain): string[] {
+  const named = headersOf('requestHeaders', input.requestHeaders, wrongRequestHeader, at, complain);
+  const deciding = sale.kind === 'by' && sale.rule.source.kind === 'header' ? [sale.rule.source.name] : [];
+  return [...new Set([...named, ...deciding])];
+}
+
+function headersOf(
+  field: 'requestHeaders' | 'answerHeaders',
+  names: readonly string[] = [],
+  wrong: (name: string) => string | null,
+  at: FieldPath,
+  complain: Complain,
+): string[] {
+  for (const [index, name] of names.entries()) {
+    const refused = wrong(name);
+    if (refused !== null) complain([...at, field, index], refused);
+  }
+  return [...new Set(names)];
+}
+
+function successOf(
+  input: RouteInput,
+  requestHeaders: readonly string[],
+  at: FieldPath,
+  complain: Complain,
+): SuccessRule {
+  const { status, contentType, has = [], hasNot = [], lastEvent, minBytes } = input.success ?? {};
+  const asksRanges = requestHeaders.some((name) => RANGE_HEADERS.includes(name));
+  const here = [...at, 'success'];
+  if (status?.includes(206) === true && !asksRanges)
+    complain([...here, 'status'], '206 answers a range: name "range" under requestHeaders, or remove it');
+  const readsJson = has.length > 0 || hasNot.length > 0;
+  if (readsJson && input.answer === 'streamed')
+    complain(here, 'fields can be read only of a whole answer: remove has and hasNot, or answer: streamed');
+  if (readsJson && contentType !== undefined && !contentType.some((type) => /json$|\*$/.test(type)))
+    complain([...here, 'contentType'], 'has and hasNot read JSON: add "application/json"');
+  if (lastEvent !== undefined && input.answer !== 'streamed')
+    complain([...here, 'lastEvent'], 'only a stream has a last event: add answer: streamed');
+  return {
+    status: status ?? [...ANY_SUCCESS, ...(asksRanges ? [206] : [])],
+    contentType: contentType ?? null,
+    has: has.map((each) => each.split('.')),
+    hasNot: hasNot.map((each) => each.split('.')),
+    lastEvent: lastEvent ?? null,
+    minBytes: minBytes ?? 0,
+  };
+}
+
+function quotaOf(
+  input: { callsPerMinute?: number | undefined; callsPerDay?: number | undefined } = {},
+): Quota {
+  return { callsPerMinute: input.callsPerMinute ?? null, callsPerDay: input.callsPerDay ?? null };
+}
+
+function accountsOf(input: RouteInput, at: FieldPath, complain: Complain): Route['accounts'] {
+  return new Map(
+    Object.entries(input.accounts ?? {}).map(([number, account]) => {
+      const here = [...at, 'accounts', number, 'price'];
+      if (account.price !== undefined && input.price === undefined)
+        complain(here, 'an account has a price of its own only where the route has one: write price');
+      const priceMicros = account.price === undefined ? null : paid(account.price, here, complain);
+      return [number, { ...quotaOf(account), priceMicros }];
+    }),
+  );
+}
+
+function exampleOf(key: RouteKey, input: RouteInput, at: FieldPath, complain: Complain): RouteExample | null {
+  if (input.example === undefined) return null;
+  const here = [...at, 'example'];
+  const { params = {}, query = {}, headers = {}, body } = input.example;
+  const names = parametersOf(key.path);
+  for (const name of Object.keys(params))
+    if (!names.includes(name)) complain([...here, 'params', name], `the path has no parameter :${name}`);
+  for (const name of names)
+    if (!Object.hasOwn(params, name)) complain(here, `write params: a value for :${name} of the path`);
+  if (body !== undefined) {
+    if (key.method === 'GET') complain([...here, 'body'], 'a GET has no body: remove it');
+    const wrong = wrongJson(body);
+    if (wrong !== null) complain([...here, 'body'], wrong);
+  }
+  return { params, query, headers, body };
+}
+
+function requestOf(key: RouteKey, input: RouteInput, at: FieldPath, complain: Complain): Route['request'] {
+  const here = [...at, 'request'];
+  const { query, path, body } = input.request ?? {};
+  if (body !== undefined && key.method === 'GET') complain([...here, 'body'], 'a GET has no body: remove it');
+  return {
+    query: schemaOf(query, [...here, 'query'], true, complain),
+    path: schemaOf(path, [...here, 'path'], true, complain),
+    body: schemaOf(body, [...here, 'body'], false, complain),
+  };
+}
+
+function schemaOf(
+  schema: Record<string, unknown> | undefined,
+  at: FieldPath,
+  mustBeObject: boolean,
+  complain: Complain,
+): Record<string, unknown> | null {
+  if (schema === undefined) return null;
+  const wrong = wrongSchema(schema, mustBeObject);
+  if (wrong !== null) complain(at, wrong);
+  return schema;
+}
