@@ -51,15 +51,13 @@ export interface RequestHeaderParts {
   readonly hasBody: boolean;
   /** Whether the answer is read on the way, by a rule or a measure: it then may not be compressed. */
   readonly isAnswerRead: boolean;
-  /** The upstream's credentials and fixed headers, by names in lower case. They win over the caller's. */
-  readonly own: Readonly<Record<string, string>>;
-  /** Names the call to the upstream, the same whenever the call is sent again; null: none is sent. */
-  readonly idempotencyKey: string | null;
+  /** The names of the upstream's credentials and fixed headers, in lower case. None of the caller's takes their place. */
+  readonly own: ReadonlySet<string>;
   readonly userAgent: string;
 }
 
 /**
- * Makes the headers that an upstream gets: those that the route names, `accept`, `content-type`, and our own.
+ * Makes the headers of a request before it is paid: those that the route names, `accept`, `content-type`, and our own without a secret.
  *
  * @returns a refusal for the caller (400) if a header cannot be sent on as it is
  */
@@ -71,23 +69,40 @@ export function headersForUpstream(parts: RequestHeaderParts): FlatHeaders | Hea
     if (name === 'content-encoding' && hasBody && !named.has(name))
       return { refused: 'The body of a request may not be compressed here: leave out Content-Encoding.' };
     const isWanted = name === 'accept' || (name === 'content-type' && hasBody) || named.has(name);
-    if (!isWanted || !mayGoOn(name) || Object.hasOwn(own, name)) continue;
+    if (!isWanted || !mayGoOn(name) || own.has(name)) continue;
     if (ofConnection.has(name))
       return { refused: `The header ${name} is part of the request: do not name it in Connection.` };
     if (!VALUE.test(value)) return { refused: `The value of the header ${name} cannot be sent on.` };
     set.set(name, [...(set.get(name) ?? []), value]);
   }
   if ((set.get('content-type')?.length ?? 0) > 1) return { refused: 'A request has one Content-Type.' };
-  if (!set.has('accept')) set.set('accept', ['*/*']);
-  if (parts.isAnswerRead || !set.has('accept-encoding')) set.set('accept-encoding', ['identity']);
-  if (!set.has('user-agent')) set.set('user-agent', [parts.userAgent]);
-  if (parts.idempotencyKey !== null) set.set('idempotency-key', [parts.idempotencyKey]);
-  for (const [name, value] of Object.entries(own)) set.set(name, [value]);
+  if (parts.isAnswerRead) set.delete('accept-encoding');
+  for (const [name, value] of [
+    ['accept', '*/*'],
+    ['accept-encoding', 'identity'],
+    ['user-agent', parts.userAgent],
+  ] as const)
+    if (!set.has(name) && !own.has(name)) set.set(name, [value]);
   const flat = [...set].flatMap(([name, values]) => values.flatMap((value) => [name, value]));
   const characters = flat.reduce((sum, text) => sum + text.length, 0);
   return characters > MOST_CHARACTERS
     ? { refused: `The headers that are sent on have at most ${MOST_CHARACTERS} characters.` }
     : flat;
+}
+
+/**
+ * Adds what only the upstream sees to the headers of a request.
+ *
+ * @param own the upstream's credentials and fixed headers, by names in lower case
+ * @param idempotencyKey names the call to the upstream, the same whenever the call is sent again; null: none is sent
+ */
+export function withOwnHeaders(
+  headers: FlatHeaders,
+  own: Readonly<Record<string, string>>,
+  idempotencyKey: string | null,
+): string[] {
+  const added = Object.entries(own).flat();
+  return [...headers, ...added, ...(idempotencyKey === null ? [] : ['idempotency-key', idempotencyKey])];
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readRouteKey } from '../config/route-key.ts';
-import { type RoutePattern, RouteTable, readAddress, upstreamTarget } from './path.ts';
+import { type RoutePattern, RouteTable, readAddress, upstreamTarget, withCredentials } from './path.ts';
 
 const route = (key: string): RoutePattern & { key: string } => {
   const read = readRouteKey(key);
@@ -198,20 +198,23 @@ describe('an address', () => {
     for (const [target, prefix, basePath, sent] of rows) {
       const read = readAddress(target);
       assert(!('refused' in read), target);
-      assert.equal(upstreamTarget(read, { prefix, basePath, credentials: {} }), sent);
+      assert.equal(upstreamTarget(read, { prefix, basePath, credentialNames: [] }), sent);
     }
   });
 
   test('gets the upstream’s credentials behind the caller’s parameters, of which none may have their names', () => {
-    const place = { prefix: '/', basePath: '/', credentials: { appid: 'a&b=c', v: '1' } };
+    const credentials = { appid: 'a&b=c', v: '1' };
+    const place = { prefix: '/', basePath: '/', credentialNames: Object.keys(credentials) };
     const sent = (target: string) => {
       const read = readAddress(target);
       assert(!('refused' in read), target);
-      return upstreamTarget(read, place);
+      const made = upstreamTarget(read, place);
+      return typeof made === 'string' ? withCredentials(made, credentials) : made;
     };
     assert.equal(sent('/x'), '/x?appid=a%26b%3Dc&v=1');
     assert.equal(sent('/x?'), '/x?appid=a%26b%3Dc&v=1');
     assert.equal(sent('/x?q=appid&'), '/x?q=appid&appid=a%26b%3Dc&v=1');
+    assert.equal(withCredentials('/x?a', {}), '/x?a');
     for (const query of [
       'appid=1',
       'q=1;appid=1',

@@ -236,13 +236,13 @@ export interface UpstreamPlace {
   readonly prefix: string;
   /** The path of its own address, such as `/` or `/api/v2`. */
   readonly basePath: string;
-  /** Credentials that it takes as parameters of the address: name and value, not encoded. */
-  readonly credentials: Readonly<Record<string, string>>;
+  /** The names of the parameters in which it takes credentials. */
+  readonly credentialNames: readonly string[];
 }
 
 /**
  * Says what is asked of the upstream: its own path, then the path of the request without the upstream's prefix, then the query, each
- * byte as it came, and then its credentials.
+ * byte as it came.
  *
  * @returns a refusal when the request has a parameter that holds a credential: the upstream might take the caller's
  */
@@ -250,17 +250,24 @@ export function upstreamTarget(
   { segments, query }: RawAddress,
   place: UpstreamPlace,
 ): string | AddressRefused {
-  const cut = place.prefix.split('/').filter((each) => each !== '').length;
-  const rest = segments.slice(cut).map(({ raw }) => raw);
-  const target = `${place.basePath.replace(/\/+$/, '')}/${rest.join('/')}${query}`;
-  const secrets = Object.entries(place.credentials);
-  if (secrets.length === 0) return target;
-  const own = new Set(secrets.map(([name]) => name.toLowerCase()));
-  const taken = namesIn(query).find((name) => own.has(name.toLowerCase().replace(/\[.*$/s, '')));
+  const own = new Set(place.credentialNames.map((name) => name.toLowerCase()));
+  // A server may read a list or an object in `name[]`.
+  const taken =
+    own.size === 0
+      ? undefined
+      : namesIn(query).find((name) => own.has(name.replace(/\[.*$/s, '').toLowerCase()));
   if (taken !== undefined)
     return refuse(`The parameter "${taken}" is not the caller's to set: leave it out.`);
-  const added = secrets.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
-  const glue = query === '' ? '?' : query === '?' || query.endsWith('&') ? '' : '&';
+  const cut = place.prefix.split('/').filter((each) => each !== '').length;
+  const rest = segments.slice(cut).map(({ raw }) => raw);
+  return `${place.basePath.replace(/\/+$/, '')}/${rest.join('/')}${query}`;
+}
+
+/** Adds an upstream's credentials to what is asked of it. @param credentials names and values, not encoded */
+export function withCredentials(target: string, credentials: Readonly<Record<string, string>>): string {
+  const added = Object.entries(credentials).map((pair) => pair.map(encodeURIComponent).join('='));
+  if (added.length === 0) return target;
+  const glue = target.includes('?') ? (/[?&]$/.test(target) ? '' : '&') : '?';
   return `${target}${glue}${added.join('&')}`;
 }
 
