@@ -129,7 +129,7 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, collectAfter }),
     openSoldKeys(house, { ...config.paidCall.settings, ...config.soldKeys.settings }, { ledger, keys, seal }),
     openReceipts(house, { settlements: sales.settlements, x402, walletsPay }),
-    openProxy(house, { routes, services, rails, sales }),
+    openProxy(house, { routes, services, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
     openOperator(house, config.operator, {
       ledger,
       keys,

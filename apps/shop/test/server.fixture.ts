@@ -13,6 +13,7 @@ import { usdToMicros } from '../../../packages/core/src/ledger/money.ts';
 import { chooseServices } from '../../../packages/core/src/service/choose.ts';
 import type { Service } from '../../../packages/core/src/service/define.ts';
 import { upstreamBaseUrlVariable } from '../../../packages/core/src/words/upstream-variables.ts';
+import type { OpenRoutes } from '../../../packages/proxy/src/part.ts';
 import {
   createUpstreamSandbox,
   SANDBOX_KEYS,
@@ -47,6 +48,8 @@ export interface TestServerOptions {
   /** Address of a sandbox for upstreams, from `startUpstreams`; without it none is configured. */
   upstreamsUrl?: string;
   nowMs?: () => number;
+  /** Opens routes of other servers, which are sold beside the services; this server closes them. */
+  routes?: () => OpenRoutes;
   /** Another list of parts than the product's. */
   made?: Pick<typeof product, 'createApp' | 'DECLARED'>;
 }
@@ -78,14 +81,16 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const nowMs = options.nowMs ?? Date.now;
   const all = await loadServices();
   const chosen = chooseServices(all, config.house.services);
-  const services = options.services ?? chosen.sold;
+  const routes = options.routes?.() ?? null;
+  const services = [...(options.services ?? chosen.sold), ...(routes?.services ?? [])];
   const app = createApp({
     config,
+    routes,
     baseUrl: config.house.publicUrl ?? 'http://farebox.test',
     version: '0.0.0-test',
     pools: options.pools,
     services,
-    tags: ABOUT_TAGS,
+    tags: { ...ABOUT_TAGS, ...routes?.tags },
     leftOut: options.services === undefined ? chosen.leftOut : [],
     logger,
     nowMs,

@@ -1,6 +1,6 @@
 /** What the file of `FAREBOX_CONFIG` makes of a shop: prices of the services that it has, and routes beside them. */
 import { readConfig } from '@farebox/core/config';
-import { microsToUsd } from '@farebox/core/ledger/money';
+import { priceInUsd } from '@farebox/core/ledger/money';
 import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
 import { loadConfig } from './config/load.ts';
@@ -60,7 +60,7 @@ function priced(service: Service, rule: HouseServiceRule | undefined): Service {
   const { priceMicros, isSoldByMpp } = rule;
   return {
     ...service,
-    priceUsd: priceMicros === null ? service.priceUsd : microsToUsd(priceMicros),
+    priceUsd: priceMicros === null ? service.priceUsd : priceInUsd(priceMicros),
     mpp: isSoldByMpp ?? service.mpp,
   };
 }

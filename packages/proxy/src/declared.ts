@@ -6,7 +6,8 @@ export const PROXY = declare({
   variables: {
     file: {
       name: 'FAREBOX_CONFIG',
-      describe: 'File that says which routes of other servers are sold: `farebox.config.yaml`, see selling your own API',
+      describe:
+        'File that says which routes of other servers are sold: `farebox.config.yaml`, see selling your own API',
       shape: z.string().min(1).max(4_000),
       fallback: null,
     },

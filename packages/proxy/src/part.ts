@@ -1,16 +1,18 @@
 /** The routes of a configuration at their own addresses: what is priced is bought there, what is free is passed on. */
-import { StartError } from '@farebox/process/start-error';
+
+import { Problem } from '@farebox/core/http/problem';
+import { rateExceeded } from '@farebox/core/http/rate-limit';
+import { pathOf, sendFinished } from '@farebox/core/http/server';
 import { makeChallenge } from '@farebox/core/paid-call/challenge';
-import { x402Door } from '@farebox/core/paid-call/door';
+import { type Door, x402Door } from '@farebox/core/paid-call/door';
 import { answerOverHttp } from '@farebox/core/paid-call/http-door';
 import type { PaidCall } from '@farebox/core/paid-call/paid-call';
 import type { Sales } from '@farebox/core/paid-call/part';
 import type { Rail } from '@farebox/core/paid-call/rail';
-import { Problem } from '@farebox/core/http/problem';
-import { rateExceeded } from '@farebox/core/http/rate-limit';
-import { pathOf, sendFinished } from '@farebox/core/http/server';
 import type { House, Part } from '@farebox/core/part';
+import type { MppRail } from '@farebox/core/rails/mpp/rail';
 import type { Service } from '@farebox/core/service/define';
+import { StartError } from '@farebox/process/start-error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PROXY } from './declared.ts';
 import { answerFree } from './sell/free-route.ts';
@@ -25,20 +27,25 @@ export interface ProxyNeeds {
   routes: OpenRoutes | null | undefined;
   /** Everything on sale: a route's service that is not among it is not sold. */
   services: readonly Service[];
-  rails: readonly Rail[];
   sales: Sales;
+  /** Null where MPP is off. */
+  mpp: MppRail | null;
+  x402: Rail;
+  credits: Rail;
 }
 
 /**
  * Sells routes of other servers at their own addresses. The paths of this server's own routes win; what no route names is a
  * 404, and reaches no upstream.
  */
-export function openProxy(house: House, { routes, services, rails, sales }: ProxyNeeds): Part {
+export function openProxy(house: House, { routes, services, sales, mpp, x402, credits }: ProxyNeeds): Part {
   if (routes === null || routes === undefined) return { name: 'proxy' };
   const { baseUrl, shop, sandbox } = house;
   const about = { baseUrl, seller: shop.name, sandbox, trialsOpen: sales.promisesTrials };
   const sold = routes.services.filter((service) => services.includes(service));
-  const door = { ...x402Door((quote) => makeChallenge(quote, rails, about)), prefix: '' };
+  const inTheHouse = x402Door((quote) => makeChallenge(quote, [x402, credits], about));
+  const door = withMpp({ ...inTheHouse, prefix: '' }, mpp);
+  const rails = [...(mpp === null ? [] : [mpp.rail]), x402, credits];
   const paidCall = sales.open({ services: sold, rails, door });
   const addressLimit = house.limitByAddress();
   const at = { house, routes, paidCall, isSold: (service: Service) => sold.includes(service), addressLimit };
@@ -61,6 +68,28 @@ export function openProxy(house: House, { routes, services, rails, sales }: Prox
       });
     },
     close: routes.close,
+  };
+}
+
+/** A door whose 402 also asks for an MPP credential, where MPP is on. */
+function withMpp(door: Door, mpp: MppRail | null): Door {
+  if (mpp === null) return door;
+  return {
+    ...door,
+    challenge(quote) {
+      const usual = door.challenge(quote);
+      return {
+        async answer(request, refused) {
+          const { headers, body } = await usual.answer(request, refused);
+          const { headers: asked } = await mpp.challenge(quote, request);
+          const { 'www-authenticate': challenges } = asked;
+          return {
+            headers: challenges === undefined ? headers : { ...headers, 'www-authenticate': challenges },
+            body,
+          };
+        },
+      };
+    },
   };
 }
 
@@ -92,12 +121,9 @@ function findRoute(http: FastifyInstance, { table }: OpenRoutes, request: Fastif
     throw new Problem(found.status, 'INVALID_ADDRESS', found.refused, { details: { charged: false } });
   const { maxRequestBytes } = found.route.route;
   if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes)
-    throw new Problem(
-      413,
-      'BODY_TOO_LARGE',
-      `The body of this route has at most ${maxRequestBytes} bytes.`,
-      { details: { charged: false } },
-    );
+    throw new Problem(413, 'BODY_TOO_LARGE', `The body of this route has at most ${maxRequestBytes} bytes.`, {
+      details: { charged: false },
+    });
   return found.route;
 }
 
@@ -129,7 +155,10 @@ async function answerRoute(
     const asked = { ...sent, rawBody, requestId: request.id, signal: left.signal, nowMs };
     return sendFinished(reply, await answerFree({ route, upstream, userAgent }, asked));
   }
-  if (!isSold(service)) throw new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${route.key}.`, { details: { charged: false } });
+  if (!isSold(service))
+    throw new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${route.key}.`, {
+      details: { charged: false },
+    });
   if (request.method !== 'HEAD') return answerOverHttp(paidCall, request, reply, { service, address, sent });
   // The terms of a GET, whatever credential came: nothing is bought by a HEAD.
   const terms = await paidCall.handle({

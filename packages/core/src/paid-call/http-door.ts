@@ -32,7 +32,13 @@ export async function answerOverHttp(
   call: { handle(request: PaidRequest): Promise<PaidAnswer> },
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: { service: Service; address: string; method?: string; rawBody?: Buffer | undefined; sent?: SentRequest },
+  asked: {
+    service: Service;
+    address: string;
+    method?: string;
+    rawBody?: Buffer | undefined;
+    sent?: SentRequest;
+  },
 ): Promise<void> {
   const { method = request.method, sent: atRoute } = asked;
   const sent = request.body instanceof Buffer ? request.body : undefined;

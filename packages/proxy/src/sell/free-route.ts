@@ -3,7 +3,7 @@ import { Problem, unavailable } from '@farebox/core/http/problem';
 import type { MadeAnswer } from '@farebox/core/paid-call/sale';
 import { ServiceFailure } from '@farebox/core/words/failure';
 import type { WrittenCall } from './route-input.ts';
-import { askUpstream, readRequest, type RouteCall, type SentBy } from './route-service.ts';
+import { askUpstream, type RouteCall, readRequest, type SentBy } from './route-service.ts';
 
 /** A request for a free route. */
 export interface FreeRequest extends WrittenCall {
@@ -18,7 +18,10 @@ export interface FreeRequest extends WrittenCall {
  *
  * @throws Problem for everything that is no answer
  */
-export async function answerFree(parts: SentBy, request: FreeRequest): Promise<MadeAnswer & { status: number }> {
+export async function answerFree(
+  parts: SentBy,
+  request: FreeRequest,
+): Promise<MadeAnswer & { status: number }> {
   try {
     const { input } = readRequest(parts, request);
     const { requestId, signal, nowMs } = request;

@@ -54,8 +54,7 @@ export function openRoutes(
     const id = idOf(route, ids);
     ids.add(id);
     const tag = route.tags[0] ?? DEFAULT_TAG;
-    const service =
-      route.sale.kind === 'free' ? null : routeService({ route, id, tag, upstream, userAgent });
+    const service = route.sale.kind === 'free' ? null : routeService({ route, id, tag, upstream, userAgent });
     return { method: route.method, path: route.path, route, upstream, service };
   });
   const services = routes.flatMap(({ service }) => (service === null ? [] : [service]));

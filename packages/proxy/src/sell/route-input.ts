@@ -94,12 +94,17 @@ export interface WrittenCall extends SentRequest {
 }
 
 /** Writes the request of an object that fits `fields.schema`. */
-export function requestOf(route: Route, fields: RouteFields, input: Readonly<Record<string, unknown>>): WrittenCall {
+export function requestOf(
+  route: Route,
+  fields: RouteFields,
+  input: Readonly<Record<string, unknown>>,
+): WrittenCall {
   const segments = route.path.segments.map((segment) =>
     segment.kind === 'literal' ? segment.text : encodedSegment(segment.name, input[segment.name]),
   );
   const query = new URLSearchParams();
-  const given = fields.query === null ? input.query : Object.fromEntries(fields.query.map((name) => [name, input[name]]));
+  const given =
+    fields.query === null ? input.query : Object.fromEntries(fields.query.map((name) => [name, input[name]]));
   for (const [name, value] of Object.entries(isObject(given) ? given : {}))
     if (value !== undefined) query.append(name, String(value));
   const search = query.size === 0 ? '' : `?${query}`;

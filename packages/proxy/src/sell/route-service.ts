@@ -1,6 +1,6 @@
 /** A route of the configuration as a service: read, priced, sent to its upstream, and judged. */
 import { createHash } from 'node:crypto';
-import { microsToUsd } from '@farebox/core/ledger/money';
+import { priceInUsd } from '@farebox/core/ledger/money';
 import { defineContentService, type Service } from '@farebox/core/service/define';
 import type { ReadCall } from '@farebox/core/service/route';
 import { type ContentAnswer, content } from '@farebox/core/words/answer';
@@ -55,7 +55,7 @@ export function routeService(parts: RouteParts): Service {
     path: id,
     name: route.name,
     tag,
-    priceUsd: microsToUsd(highestMicrosOf(route)),
+    priceUsd: priceInUsd(highestMicrosOf(route)),
     summary: route.summary ?? `${route.key}, answered by ${route.upstream.name}.`,
     input: fields.schema,
     example: exampleOf(route, fields),
@@ -246,7 +246,7 @@ function refused(route: Route, { status, contentType, body }: UpstreamRefusal): 
   return new ServiceFailure({
     status: (PASSED_ON.find((each) => each === status) ?? 422) as 422,
     code: 'UPSTREAM_REFUSED',
-    message: `${route.upstream.name} refused the request with status ${status}. Nothing was charged.`,
+    message: `${route.upstream.name} refused the request with status ${status}.`,
     details: { upstream: { status, contentType, body: said } },
   });
 }
@@ -254,7 +254,11 @@ function refused(route: Route, { status, contentType, body }: UpstreamRefusal): 
 /** What a refusal says: JSON as JSON, text as text, anything else not at all. */
 function saidBy(contentType: string | null, body: Buffer): unknown {
   if (body.length > MOST_PASSED_ON_CHARACTERS) return null;
-  const type = singleValue(contentType ?? undefined)?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const type =
+    singleValue(contentType ?? undefined)
+      ?.split(';')[0]
+      ?.trim()
+      .toLowerCase() ?? '';
   const isJson = type === 'application/json' || type.endsWith('+json');
   if (!isJson && !type.startsWith('text/')) return null;
   try {
