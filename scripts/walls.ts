@@ -247,7 +247,7 @@ export const CORE: House = {
     {
       room: 'part.ts',
       knows: [
-        'db/{connection,start-patience}.ts',
+        'db/{connection,leased-queue,start-patience}.ts',
         'http/{operation,proxy-check,rate-limit,server}.ts',
         'jobs/schedule.ts',
         'paid-call/',

@@ -6,6 +6,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Pools } from './db/connection.ts';
+import type { WatchedQueue } from './db/leased-queue.ts';
 import type { StartPatience } from './db/start-patience.ts';
 import type { Described } from './http/operation.ts';
 import type { AddressReader } from './http/proxy-check.ts';
@@ -62,6 +63,8 @@ export interface Part {
   trialsOpen?(): boolean;
   /** The beginnings of the names of services whose price becomes credit: such a sale earns nothing until it is spent. */
   creditServices?: readonly string[];
+  /** Its queues, whose depth and age stand at `/metrics`. */
+  queues?: readonly WatchedQueue[];
   /** Its metrics, served at `/metrics`. */
   metrics?: Registry;
   /** Lists a page of the money that the operator has to send to somebody, what matters most first; and how much there is. */

@@ -3,6 +3,13 @@
  * sent at least once; a second copy has the same Message-ID.
  */
 import type { Database, Transaction } from '../db/connection.ts';
+import {
+  type Columns,
+  type Held,
+  LeasedQueue,
+  type QueueShape,
+  type WatchedQueue,
+} from '../db/leased-queue.ts';
 import { bodyText, isMailAddress, subjectLine } from './mail-text.ts';
 import { connectSmtp, type Delivery, type Letter, type SmtpSettings } from './smtp.ts';
 
@@ -29,6 +36,8 @@ export interface MailReport {
 export interface Mailer {
   /** Whether there is a mail server. */
   readonly sends: boolean;
+  /** The mails that wait. */
+  readonly queue: WatchedQueue;
   /**
    * Writes a mail down, to be sent once the transaction is committed. It never fails for what it is given, because the
    * transaction tells of more than a mail: to an address that is none nothing is sent, and control characters and
@@ -62,7 +71,7 @@ interface Row {
   subject: string;
   body: string;
   created_at: Date;
-  attempts: number;
+  secret: boolean;
 }
 
 export interface MailerParts {
@@ -82,42 +91,25 @@ export interface MailerParts {
 export function createMailer(sql: Database, parts: MailerParts): Mailer {
   const { signature, nowMs, report } = parts;
   const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
-  // No other process sends a leased mail: the lease outlasts sending the mail and noting the result.
-  const leaseMs = 2 * MINUTE_MS + (parts.smtp?.timeoutMs ?? 0);
+  const queue = openQueue(sql, nowMs, parts.smtp?.timeoutMs ?? 0);
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
   const running = new Set<Promise<unknown>>();
   let closed = false;
 
-  /** Takes up the mail that is due longest: from now until its lease ends it is this call's. */
-  async function claim(): Promise<Row | undefined> {
-    const [row] = await sql<Row[]>`
-      update mails set attempts = attempts + 1, next_at = ${at(leaseMs)}
-      where id = (
-        select id from mails where next_at <= ${at()} order by next_at limit 1 for update skip locked
-      )
-      returning id, recipient, subject, body, created_at, attempts`;
-    return row;
-  }
-
   /** Notes what became of it. Only who claimed it last decides what comes next; but what was sent, was sent. */
-  async function settle({ id, attempts }: Row, delivery: Delivery): Promise<void> {
+  async function settle(held: Held<Row>, delivery: Delivery): Promise<void> {
+    const { id, secret, heldAttempts: attempts } = held;
+    const forgotten: Columns = secret ? { body: '' } : {};
     if (delivery.kind === 'accepted') {
-      await sql`
-        update mails set sent_at = ${at()}, next_at = null, given_up_at = null, body = case when secret then '' else body end
-        where id = ${id}`;
+      await queue.settle(held, { set: { sent_at: at(), ...forgotten }, isFact: true });
       return report({ outcome: 'sent', id, attempts });
     }
     const { reason } = delivery;
-    const pauseMs = delivery.kind === 'refused' ? undefined : BACK_OFF_MS[attempts - 1];
-    if (pauseMs === undefined) {
-      await sql`
-        update mails set given_up_at = ${at()}, next_at = null, body = case when secret then '' else body end
-        where id = ${id} and attempts = ${attempts} and next_at is not null`;
+    if (delivery.kind === 'refused' || !queue.mayTryAgain(held)) {
+      await queue.giveUp(held, { set: forgotten });
       return report({ outcome: 'given-up', id, attempts, reason });
     }
-    await sql`
-      update mails set next_at = ${at(pauseMs)}
-      where id = ${id} and attempts = ${attempts} and next_at is not null`;
+    await queue.backOff(held);
     report({ outcome: 'failed', id, attempts, reason });
   }
 
@@ -125,10 +117,12 @@ export function createMailer(sql: Database, parts: MailerParts): Mailer {
   async function sendSome(send: (letter: Letter) => Promise<Delivery>): Promise<number> {
     let accepted = 0;
     for (let taken = 0; taken < MAILS_A_RUN && !closed; taken += 1) {
-      const row = await claim();
-      if (row === undefined) break;
-      const delivery = await deliver(send, row);
-      await settle(row, delivery);
+      const [held] = await queue.claim(1);
+      if (held === undefined) break;
+      const delivery: Delivery = queue.isSpent(held)
+        ? { kind: 'refused', reason: 'its last attempt did not end' }
+        : await deliver(send, held);
+      await settle(held, delivery);
       if (delivery.kind === 'accepted') accepted += 1;
       if (delivery.kind === 'failed') break;
     }
@@ -137,6 +131,7 @@ export function createMailer(sql: Database, parts: MailerParts): Mailer {
 
   return {
     sends: smtp !== null,
+    queue,
     async enqueue(transaction, { id, to, subject, text, secret = false }) {
       if (smtp === null) return;
       if (!isMailAddress(to)) {
@@ -174,9 +169,27 @@ export function createMailer(sql: Database, parts: MailerParts): Mailer {
   };
 }
 
+/** @param timeoutMs the time for which the mail server is waited for */
+function openQueue(sql: Database, nowMs: () => number, timeoutMs: number): LeasedQueue<Row> {
+  const shape: QueueShape = {
+    name: 'mails',
+    table: 'mails',
+    key: ['id'],
+    columns: ['recipient', 'subject', 'body', 'created_at', 'secret'],
+    attempts: 'attempts',
+    // It outlasts sending the mail and noting the result.
+    leaseMs: 2 * MINUTE_MS + timeoutMs,
+    backOffMs: (attempts) => BACK_OFF_MS[attempts - 1] ?? 0,
+    mostAttempts: MAX_ATTEMPTS,
+    settled: 'kept',
+    givenUpAt: 'given_up_at',
+    since: 'created_at',
+  };
+  return new LeasedQueue(sql, shape, nowMs);
+}
+
 /** Hands one mail to the mail server. */
 async function deliver(send: (letter: Letter) => Promise<Delivery>, row: Row): Promise<Delivery> {
-  if (row.attempts > MAX_ATTEMPTS) return { kind: 'refused', reason: 'its last attempt did not end' };
   const { id, recipient, subject, body, created_at } = row;
   return await send({ id, to: recipient, subject, text: body, writtenAt: created_at });
 }

@@ -39,6 +39,7 @@ export function openMail(
     name: 'mail',
     mailer,
     metrics: metrics.registry,
+    queues: mailer.sends ? [mailer.queue] : [],
     jobs: [
       {
         name: 'send-mails',

@@ -3,7 +3,7 @@ import type { Configured } from '../declared.ts';
 import { askedGauge } from '../metrics.ts';
 import type { House, Part } from '../part.ts';
 import { OPERATIONS } from './declared.ts';
-import { joinMetrics } from './metrics.ts';
+import { joinMetrics, showQueues } from './metrics.ts';
 import { HEALTH_OPERATIONS } from './operations.ts';
 import { createProbe } from './probe.ts';
 import { operationsRoutes } from './routes.ts';
@@ -23,6 +23,7 @@ export function openOperations(
   const { metricsToken } = secrets.reveal();
   const registry = new Registry();
   showFigures(registry, pools, parts);
+  showQueues(registry, () => parts().flatMap((part) => part.queues ?? []));
   pools.clock.onDrift((drifted, aheadMs) => {
     if (drifted)
       logger.warn({ aheadMs }, 'the clock of this machine is wrong by more than a second: set it by NTP');
