@@ -98,6 +98,7 @@ export function openCardMoney(
     },
     jobs: [...(cards?.jobs ?? []), ...(lost?.jobs ?? []), ...debtJobs(debts, walks)],
     metrics: metrics.registry,
+    queues: cards === null ? [] : [cards.inbox.queue],
     requestHeaders: ['X-Retrieval-Token'],
     // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
     assets: {

@@ -251,6 +251,19 @@ test('what is done is deleted, or falls due again, where the queue says so; a ch
   assert.equal((await sql`select 1 from errands`).length, 0);
 });
 
+test('of several that are done at once, those that have passed to another stay as they are', async () => {
+  const queue = replica();
+  for (const id of ['a', 'b', 'c']) await add(id);
+  const all = await queue.claim(3);
+  await database.sql`update errands set next_at = ${at()} where id = 'b'`;
+  const passed = await take(queue);
+  assert.equal(await queue.settleAll(all), 2);
+  assert.equal((await rowOf('a')).dueInMs, null);
+  assert.equal((await rowOf('b')).dueInMs, LEASE_MS);
+  assert.equal(await queue.settleAll([]), 0);
+  assert.equal(await queue.settleAll([passed]), 1);
+});
+
 test('rows of another queue in the same table are neither taken nor changed nor counted', async () => {
   const only: QueueShape['only'] = (on) => on`shop = 2`;
   const second = replica({ only });

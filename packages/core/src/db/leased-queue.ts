@@ -129,12 +129,19 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
    * @returns false, and changes nothing, when the item has passed to another
    */
   async settle(held: Held<Item>, { set = {}, on, isFact = false }: Change & { isFact?: boolean } = {}) {
-    const { settled, givenUpAt } = this.#shape;
+    const { givenUpAt } = this.#shape;
     const where = isFact ? this.#named(held, on) : this.#heldBy(held, on);
-    if (settled === 'deleted') return this.#delete(where, on);
-    const nextAt = settled === 'kept' ? null : this.#at(settled.againAfterMs);
     const given = isFact && givenUpAt !== null ? { [givenUpAt]: null } : {};
-    return this.#update(where, { next_at: nextAt, ...given, ...set }, on);
+    return (await this.#end(where, { ...given, ...set }, on)) > 0;
+  }
+
+  /** Notes in one statement that these items are done, but for those that have passed to another. @returns how many it noted */
+  async settleAll(all: readonly Held<Item>[]): Promise<number> {
+    const sql = this.#sql;
+    const [first, ...others] = all.map((held) => sql`(${this.#heldBy(held)})`);
+    if (first === undefined) return 0;
+    const any = others.reduce((some, each) => sql`${some} or ${each}`, first);
+    return this.#end(sql`(${any})`, {}, undefined);
   }
 
   /**
@@ -145,21 +152,21 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
    */
   async backOff(held: Held<Item>, { set = {}, on, pauseMs }: Change & { pauseMs?: number } = {}) {
     const afterMs = pauseMs ?? this.#shape.backOffMs(held.heldAttempts);
-    return this.#update(this.#heldBy(held, on), { next_at: this.#at(afterMs), ...set }, on);
+    return (await this.#update(this.#heldBy(held, on), { next_at: this.#at(afterMs), ...set }, on)) > 0;
   }
 
   /** Tries an item no more. @returns false, and changes nothing, when the item has passed to another */
   async giveUp(held: Held<Item>, { set = {}, on }: Change = {}) {
     const { givenUpAt } = this.#shape;
     const given = givenUpAt === null ? {} : { [givenUpAt]: this.#at() };
-    return this.#update(this.#heldBy(held, on), { next_at: null, ...given, ...set }, on);
+    return (await this.#update(this.#heldBy(held, on), { next_at: null, ...given, ...set }, on)) > 0;
   }
 
   /** Puts an item back as if it had not been taken. @returns false, and changes nothing, when it has passed to another */
   async giveBack(held: Held<Item>, { set = {}, on }: Change = {}) {
     const { attempts } = this.#shape;
     const counted = attempts === null ? {} : { [attempts]: held.heldAttempts - 1 };
-    return this.#update(this.#heldBy(held, on), { next_at: this.#at(), ...counted, ...set }, on);
+    return (await this.#update(this.#heldBy(held, on), { next_at: this.#at(), ...counted, ...set }, on)) > 0;
   }
 
   async depth(): Promise<number> {
@@ -182,16 +189,25 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
     return oldest === null ? 0 : Math.max(0, this.#nowMs() - oldest.getTime()) / 1_000;
   }
 
-  async #update(where: PendingQuery<Row[]>, set: Columns, on: Transaction | undefined): Promise<boolean> {
+  /** @returns how many rows it ended */
+  async #end(where: PendingQuery<Row[]>, set: Columns, on: Transaction | undefined): Promise<number> {
+    const { settled, table } = this.#shape;
+    if (settled !== 'deleted')
+      return this.#update(
+        where,
+        { next_at: settled === 'kept' ? null : this.#at(settled.againAfterMs), ...set },
+        on,
+      );
     const sql = on ?? this.#sql;
-    const { count } = await sql`update ${sql(this.#shape.table)} item set ${sql(set)} where ${where}`;
-    return count > 0;
+    const { count } = await sql`delete from ${sql(table)} item where ${where}`;
+    return count;
   }
 
-  async #delete(where: PendingQuery<Row[]>, on: Transaction | undefined): Promise<boolean> {
+  /** @returns how many rows it changed */
+  async #update(where: PendingQuery<Row[]>, set: Columns, on: Transaction | undefined): Promise<number> {
     const sql = on ?? this.#sql;
-    const { count } = await sql`delete from ${sql(this.#shape.table)} item where ${where}`;
-    return count > 0;
+    const { count } = await sql`update ${sql(this.#shape.table)} item set ${sql(set)} where ${where}`;
+    return count;
   }
 
   /** Its row. */

@@ -4,6 +4,7 @@
  * missed while we were away is found in the provider's own list of events.
  */
 import type { Database } from '../../db/connection.ts';
+import { type Held, LeasedQueue, type QueueShape, type WatchedQueue } from '../../db/leased-queue.ts';
 import { type CardProvider, concernsOrders, type EventRef, ProviderUnavailable } from '../provider.ts';
 import { passesByItself } from '../stripe/asking.ts';
 import type { OrderStore } from './orders.ts';
@@ -15,10 +16,20 @@ export const EVENTS_AT_ONCE = 200;
 /** In one call of `forget`. */
 export const EVENTS_FORGOTTEN_AT_ONCE = 5_000;
 const LOOKS_AT_ONCE = 4;
-/** The time for which nobody else works an event. */
-const LEASE_MS = 60_000;
-const MAX_ATTEMPTS = 12;
 const LONGEST_WAIT_MS = 3_600_000;
+const QUEUE: QueueShape = {
+  name: 'card-events',
+  table: 'card_events',
+  key: ['id'],
+  columns: ['type', 'order_id', 'session_id', 'payment_intent_id'],
+  attempts: 'attempts',
+  leaseMs: 60_000,
+  backOffMs: (attempts) => Math.min(1_000 * 2 ** attempts, LONGEST_WAIT_MS),
+  mostAttempts: 12,
+  settled: 'kept',
+  givenUpAt: null,
+  since: 'received_at',
+};
 /** The provider keeps its events for thirty days. */
 const OLDEST_MS = 30 * 86_400_000;
 /** Events may be listed a little later than they happened. */
@@ -30,6 +41,8 @@ const DISPUTED_WITHIN_MS = 180 * 86_400_000;
 const KEPT_MS = 35 * 86_400_000;
 
 export interface Inbox {
+  /** The events that nobody has worked yet. */
+  readonly queue: WatchedQueue;
   /** Writes an event down, unless it is there. @returns whether it is new */
   receive(event: EventRef): Promise<boolean>;
   /** Works what waits. @returns how many events that was */
@@ -52,7 +65,6 @@ interface EventRow {
   order_id: string | null;
   session_id: string | null;
   payment_intent_id: string | null;
-  attempts: number;
 }
 
 export function createInbox(parts: {
@@ -66,6 +78,7 @@ export function createInbox(parts: {
   onForgotten(payments: number): void;
 }): Inbox {
   const { sql, orders, provider, reconciler, nowMs } = parts;
+  const queue = new LeasedQueue<EventRow>(sql, QUEUE, nowMs);
   const iso = (ms: number) => new Date(ms).toISOString();
 
   /** The order that an event is about; null: none of ours. */
@@ -81,18 +94,10 @@ export function createInbox(parts: {
     return named === null ? null : ((await orders.find(named))?.id ?? null);
   }
 
-  async function done(ids: readonly string[]): Promise<void> {
-    await sql`update card_events set next_at = null where id in ${sql([...ids])}`;
-  }
-
-  async function later(event: EventRow, error: unknown): Promise<void> {
-    const attempts = event.attempts + 1;
-    const waitMs = Math.min(1_000 * 2 ** attempts, LONGEST_WAIT_MS);
+  async function later(event: Held<EventRow>, error: unknown): Promise<void> {
     if (!passesByItself(error)) parts.onError(event.id, error);
-    const givenUp = attempts >= MAX_ATTEMPTS && !(error instanceof ProviderUnavailable);
-    await sql`
-      update card_events set attempts = ${attempts}, next_at = ${givenUp ? null : iso(nowMs() + waitMs)}
-      where id = ${event.id}`;
+    const isOver = !queue.mayTryAgain(event) && !(error instanceof ProviderUnavailable);
+    await (isOver ? queue.giveUp(event) : queue.backOff(event));
   }
 
   async function receive(event: EventRef): Promise<boolean> {
@@ -107,31 +112,31 @@ export function createInbox(parts: {
   }
 
   return {
+    queue,
     receive,
 
     async work(stopping) {
-      const events = await sql<EventRow[]>`
-        update card_events set next_at = ${iso(nowMs() + LEASE_MS)}
-        where id in (
-          select id from card_events where next_at <= ${iso(nowMs())} order by next_at limit ${EVENTS_AT_ONCE}
-          for update skip locked
-        ) returning id, type, order_id, session_id, payment_intent_id, attempts`;
-      const byOrder = new Map<string, EventRow[]>();
-      const assign = async (event: EventRow) => {
+      const events = await queue.claim(EVENTS_AT_ONCE);
+      const begun = new Set<Held<EventRow>>();
+      const byOrder = new Map<string, Held<EventRow>[]>();
+      const assign = async (event: Held<EventRow>) => {
+        begun.add(event);
         try {
           const orderId = await orderOf(event);
-          if (orderId === null) return await done([event.id]);
+          if (orderId === null) return void (await queue.settle(event));
           await avert(provider, event);
           byOrder.set(orderId, [...(byOrder.get(orderId) ?? []), event]);
+          begun.delete(event);
         } catch (error) {
           await later(event, error);
         }
       };
       const assigned = eachOf(events, LOOKS_AT_ONCE, assign, stopping);
-      const look = async ([orderId, about]: [string, EventRow[]]) => {
+      const look = async ([orderId, about]: [string, Held<EventRow>[]]) => {
+        for (const event of about) begun.add(event);
         try {
           await reconciler.reconcile(orderId);
-          await done(about.map(({ id }) => id));
+          await queue.settleAll(about);
         } catch (error) {
           for (const event of about) await later(event, error);
         }
@@ -139,6 +144,8 @@ export function createInbox(parts: {
       // An event that could not be put off keeps nobody from the orders of the others.
       await assigned.catch(() => {});
       await eachOf([...byOrder], LOOKS_AT_ONCE, look, stopping).finally(() => assigned);
+      // Only what was stopped is left over: it waits for nobody's lease.
+      for (const event of events) if (!begun.has(event)) await queue.giveBack(event);
       return events.length;
     },
 
