@@ -126,7 +126,7 @@ for (const attempts of ['attempts', null])
       (held) => queue.backOff(held),
       (held) => queue.backOff(held, { pauseMs: 0 }),
       (held) => queue.giveUp(held),
-      (held) => queue.giveBack(held),
+      async (held) => (await queue.giveBack([held])) > 0,
       (held) => sql.begin((transaction) => queue.settle(held, { set: { done_at: at() }, on: transaction })),
     ];
     const ends: ((held: Held<Errand>) => Promise<unknown>)[] = [
@@ -220,7 +220,7 @@ test('an item whose every attempt was cut short is known to have had them all', 
 test('an item that is given back is due at once, as if it had not been taken', async () => {
   const queue = replica();
   await add('a');
-  assert(await queue.giveBack(await take(queue)));
+  assert.equal(await queue.giveBack([await take(queue)]), 1);
   assert.deepEqual(await rowOf('a'), { attempts: 0, dueInMs: 0, done: false, givenUp: false });
   assert.equal((await take(queue)).heldAttempts, 1);
 });
@@ -261,6 +261,8 @@ test('of several that are done at once, those that have passed to another stay a
   assert.equal((await rowOf('a')).dueInMs, null);
   assert.equal((await rowOf('b')).dueInMs, LEASE_MS);
   assert.equal(await queue.settleAll([]), 0);
+  assert.equal(await queue.giveBack(all), 0);
+  assert.equal(await queue.giveBack([]), 0);
   assert.equal(await queue.settleAll([passed]), 1);
 });
 

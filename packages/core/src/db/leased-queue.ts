@@ -137,11 +137,7 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
 
   /** Notes in one statement that these items are done, but for those that have passed to another. @returns how many it noted */
   async settleAll(all: readonly Held<Item>[]): Promise<number> {
-    const sql = this.#sql;
-    const [first, ...others] = all.map((held) => sql`(${this.#heldBy(held)})`);
-    if (first === undefined) return 0;
-    const any = others.reduce((some, each) => sql`${some} or ${each}`, first);
-    return this.#end(sql`(${any})`, {}, undefined);
+    return this.#end(this.#heldByAll(all, this.#sql), {}, undefined);
   }
 
   /**
@@ -162,11 +158,18 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
     return (await this.#update(this.#heldBy(held, on), { next_at: null, ...given, ...set }, on)) > 0;
   }
 
-  /** Puts an item back as if it had not been taken. @returns false, and changes nothing, when it has passed to another */
-  async giveBack(held: Held<Item>, { set = {}, on }: Change = {}) {
-    const { attempts } = this.#shape;
-    const counted = attempts === null ? {} : { [attempts]: held.heldAttempts - 1 };
-    return (await this.#update(this.#heldBy(held, on), { next_at: this.#at(), ...counted, ...set }, on)) > 0;
+  /**
+   * Puts items back as if they had not been taken, but for those that have passed to another.
+   *
+   * @returns how many it put back
+   */
+  async giveBack(all: readonly Held<Item>[], on: On = this.#sql): Promise<number> {
+    const { attempts, table } = this.#shape;
+    const counted = attempts === null ? on`` : on`, ${on(attempts)} = ${on(`item.${attempts}`)} - 1`;
+    const held = this.#heldByAll(all, on);
+    const { count } = await on`
+      update ${on(table)} item set next_at = ${this.#at()} ${counted} where ${held}`;
+    return count;
   }
 
   async depth(): Promise<number> {
@@ -223,6 +226,11 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
     const { attempts } = this.#shape;
     const counted = attempts === null ? on`` : on`and ${on(`item.${attempts}`)} = ${held.heldAttempts}`;
     return on`${this.#named(held, on)} and item.next_at = ${held.leasedUntil} ${counted}`;
+  }
+
+  /** The rows of those that nobody else has taken. */
+  #heldByAll(all: readonly Held<Item>[], on: On): PendingQuery<Row[]> {
+    return on`(${all.reduce((some, held) => on`${some} or (${this.#heldBy(held, on)})`, on`false`)})`;
   }
 
   #joined(on: On): PendingQuery<Row[]> {

@@ -4,6 +4,7 @@
  * several messages at once. One that failed is asked one thing at a time, rests in between, and keeps nobody else waiting.
  */
 import type { Database, Transaction } from '../db/connection.ts';
+import { type Held, LeasedQueue, type QueueShape, type WatchedQueue } from '../db/leased-queue.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import { type FormerSecret, type Seal, sealedFor, stillSigning } from './secret.ts';
@@ -20,7 +21,6 @@ const BACK_OFF_MS = [
   ...[5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS],
   ...[10 * HOUR_MS, 14 * HOUR_MS, 20 * HOUR_MS, 24 * HOUR_MS],
 ];
-const MAX_ATTEMPTS = BACK_OFF_MS.length + 1;
 /** The age at which a delivery is given up, however few attempts it had. */
 const MAX_AGE_MS = 4 * DAY_MS;
 /** A receiver that failed is left alone: after one failure in a row, after two, after more. */
@@ -34,8 +34,20 @@ const WEBHOOKS_AT_ONCE = 32;
 /** Messages that a receiver without failures gets in one turn, and how many of them at once. */
 const IN_A_TURN = 32;
 const AT_ONCE = 8;
-/** Longer than a turn can take: four rounds of 10 s, and its two statements. */
-const LEASE_MS = MINUTE_MS;
+const QUEUE: QueueShape = {
+  name: 'webhook-messages',
+  table: 'webhook_deliveries',
+  key: ['id'],
+  columns: ['webhook_id', 'body', 'wanted_at'],
+  attempts: 'attempts',
+  // Longer than a turn can take: four rounds of 10 s, and its two statements.
+  leaseMs: MINUTE_MS,
+  backOffMs: (attempts) => BACK_OFF_MS[attempts - 1] ?? 0,
+  mostAttempts: BACK_OFF_MS.length + 1,
+  settled: 'kept',
+  givenUpAt: 'given_up_at',
+  since: 'wanted_at',
+};
 
 export interface CourierReport {
   /** `unnoted`: what became of an attempt could not be written down, and it is sent again; or the next was not found. */
@@ -58,7 +70,6 @@ export interface CourierParts {
 interface Claimed {
   id: string;
   body: string;
-  attempts: number;
   wanted_at: Date;
   webhook_id: string;
   url: string;
@@ -71,21 +82,21 @@ interface Claimed {
 
 /** One turn of sending to a webhook. */
 interface Turn {
-  hook: Claimed;
-  messages: readonly Claimed[];
+  hook: Held<Claimed>;
+  messages: readonly Held<Claimed>[];
   /** The end of its lease, in ISO 8601: stands in the webhook and in each of the messages. */
   leasedUntil: string;
 }
 
 /** A message of a turn, and what became of it; null: it was not sent, because one before it failed. */
 interface Tried {
-  message: Claimed;
+  message: Held<Claimed>;
   sent: Sent | null;
 }
 
 /** An attempt that ended. */
 interface Ended {
-  message: Claimed;
+  message: Held<Claimed>;
   sent: Sent;
 }
 
@@ -93,8 +104,8 @@ type Failed = Ended & AfterFailure;
 
 /** The consequence of a failed attempt. */
 interface AfterFailure {
-  /** When it is sent again; null: never. */
-  next: string | null;
+  /** After how long it is sent again; null: never. */
+  pauseMs: number | null;
   off: 'gone' | 'failing' | null;
 }
 
@@ -102,12 +113,19 @@ interface AfterFailure {
 export class Courier {
   readonly #sql: Database;
   readonly #parts: CourierParts;
+  readonly #queue: LeasedQueue<Claimed>;
   readonly #running = new Set<Promise<void>>();
   #closed = false;
 
   constructor(sql: Database, parts: CourierParts) {
     this.#sql = sql;
     this.#parts = parts;
+    this.#queue = new LeasedQueue(sql, QUEUE, parts.nowMs);
+  }
+
+  /** The messages that wait. */
+  get queue(): WatchedQueue {
+    return this.#queue;
   }
 
   async send(): Promise<number> {
@@ -135,7 +153,7 @@ export class Courier {
   /** Sends one turn after the other until nothing is due. */
   async #work(first: Turn): Promise<void> {
     for (let turn: Turn | null = first; turn !== null; ) {
-      const { id: deliveryId, webhook_id: webhookId, attempts }: Claimed = turn.hook;
+      const { id: deliveryId, webhook_id: webhookId, heldAttempts: attempts }: Held<Claimed> = turn.hook;
       try {
         await this.#settle(turn, await this.#sendAll(turn));
         turn = this.#closed ? null : await this.#claim();
@@ -154,8 +172,8 @@ export class Courier {
    * worth. Webhooks that were served last come last.
    */
   async #claim(): Promise<Turn | null> {
-    const [now, leasedUntil] = [this.#at(), this.#at(LEASE_MS)];
-    const messages = await this.#sql<Claimed[]>`
+    const [now, leasedUntil] = [this.#at(), this.#queue.leaseEnd()];
+    const claimed = await this.#sql<Claimed[]>`
       with hook as (
         select w.id from webhooks w
         where w.disabled_at is null and (w.not_before is null or w.not_before <= ${now})
@@ -173,6 +191,7 @@ export class Courier {
       from due, held where d.id = due.id
       returning d.id, d.webhook_id, d.body, d.attempts, d.wanted_at, held.url, held.email,
                 held.failures, held.failing_since, held.sealed_secret, held.former_secrets`;
+    const messages = claimed.map((message) => this.#queue.held(message, leasedUntil));
     const [hook] = messages;
     return hook === undefined ? null : { hook, messages, leasedUntil };
   }
@@ -193,11 +212,11 @@ export class Courier {
     return tried;
   }
 
-  async #attempt(claimed: Claimed): Promise<Sent> {
-    const { id, body, url, attempts, webhook_id: webhookId } = claimed;
+  async #attempt(claimed: Held<Claimed>): Promise<Sent> {
+    const { id, body, url, webhook_id: webhookId } = claimed;
     const { seal, sender, nowMs } = this.#parts;
     // The attempts before were cut short, each by the end of its process.
-    if (attempts > MAX_ATTEMPTS) return { outcome: 'failed', result: 'no attempt ended' };
+    if (this.#queue.isSpent(claimed)) return { outcome: 'failed', result: 'no attempt ended' };
     const open = (sealed: string) => openOrNull(seal, webhookId, sealed);
     const current = open(claimed.sealed_secret);
     if (current === null) return { outcome: 'failed', result: 'secret lost' };
@@ -220,6 +239,7 @@ export class Courier {
         ? []
         : [{ message, sent, ...this.#afterFailure(message, sent.outcome, taken.length > 0) }],
     );
+    const unsent = tried.flatMap(({ message, sent }) => (sent === null ? [message] : []));
     const noted = await this.#sql.begin(async (transaction) => {
       // The webhook is held before its deliveries here, as in every other statement: so none waits for another in a circle.
       const [hook] = await transaction<{ not_before: Date | null }[]>`
@@ -229,17 +249,14 @@ export class Courier {
       for (const each of taken) await this.#noteTaken(transaction, each);
       if (!isHolder) return [];
       if (taken.length > 0) await this.#noteAnswering(transaction, turn);
-      if (failed.length > 0) await this.#noteFailing(transaction, turn, failed);
-      return failed;
+      return this.#noteFailing(transaction, turn, { failed, unsent });
     });
     this.#reportAll(taken, noted);
   }
 
   async #noteTaken(transaction: Transaction, { message, sent }: Ended): Promise<void> {
-    await transaction`
-      update webhook_deliveries
-      set delivered_at = ${this.#at()}, next_at = null, given_up_at = null, last_result = ${sent.result}
-      where id = ${message.id}`;
+    const set = { delivered_at: this.#at(), last_result: sent.result };
+    await this.#queue.settle(message, { set, on: transaction, isFact: true });
   }
 
   /** Its receiver takes messages. If it is back after an outage, all that waits for a later attempt is due now. */
@@ -254,26 +271,38 @@ export class Courier {
       where webhook_id = ${hook.webhook_id} and next_at > ${this.#at()}`;
   }
 
-  /** Its receiver failed: it rests, and what was not sent waits as if it had not been claimed. */
-  async #noteFailing(transaction: Transaction, turn: Turn, failed: readonly Failed[]): Promise<void> {
+  /**
+   * Its receiver failed: it rests, and what was not sent waits as if it had not been claimed.
+   *
+   * @returns those that it noted: not what has been given up or made due for another meanwhile
+   */
+  async #noteFailing(
+    transaction: Transaction,
+    turn: Turn,
+    { failed, unsent }: { failed: readonly Failed[]; unsent: readonly Held<Claimed>[] },
+  ): Promise<readonly Failed[]> {
     const { webhook_id: webhookId } = turn.hook;
-    for (const { message, sent, next } of failed)
-      await transaction`
-        update webhook_deliveries
-        set next_at = ${next}, given_up_at = ${next === null ? this.#at() : null}, last_result = ${sent.result}
-        where id = ${message.id}`;
-    await transaction`
-      update webhook_deliveries set next_at = ${this.#at()}, attempts = attempts - 1
-      where webhook_id = ${webhookId} and next_at = ${turn.leasedUntil}`;
+    const noted: Failed[] = [];
+    for (const each of failed) if (await this.#noteFailed(transaction, each)) noted.push(each);
+    await this.#queue.giveBack(unsent, transaction);
+    if (noted.length === 0) return noted;
     const [{ failures = 0 } = {}] = await transaction<{ failures: number }[]>`
       update webhooks set failures = least(failures + 1, 1000), failing_since = coalesce(failing_since, ${this.#at()})
       where id = ${webhookId} returning failures`;
     const restMs = REST_MS[Math.min(failures - 1, REST_MS.length - 1)] ?? MINUTE_MS;
     await transaction`update webhooks set not_before = ${this.#at(restMs)} where id = ${webhookId}`;
-    const off = failed.find((each) => each.off !== null)?.off ?? null;
-    if (off === null) return;
+    const off = noted.find((each) => each.off !== null)?.off ?? null;
+    if (off === null) return noted;
     await switchOff(transaction, webhookId, off, this.#at());
     await this.#tellByMail(transaction, turn.hook, off);
+    return noted;
+  }
+
+  /** @returns false when the message has passed to another, or waits no more */
+  async #noteFailed(transaction: Transaction, { message, sent, pauseMs }: Failed): Promise<boolean> {
+    const change = { set: { last_result: sent.result }, on: transaction };
+    if (pauseMs === null) return this.#queue.giveUp(message, change);
+    return this.#queue.backOff(message, { ...change, pauseMs });
   }
 
   #reportAll(taken: readonly Ended[], failed: readonly Failed[]): void {
@@ -281,32 +310,26 @@ export class Courier {
     const about = ({ message, sent }: Ended) => ({
       webhookId: message.webhook_id,
       deliveryId: message.id,
-      attempts: message.attempts,
+      attempts: message.heldAttempts,
       result: sent.result,
     });
     for (const each of taken) report({ outcome: 'taken', ...about(each) });
     for (const each of failed) {
       report({ outcome: each.sent.outcome, ...about(each) });
-      if (each.next === null) report({ outcome: 'given-up', ...about(each) });
+      if (each.pauseMs === null) report({ outcome: 'given-up', ...about(each) });
       if (each.off !== null) report({ outcome: 'switched-off', ...about(each) });
     }
   }
 
   /** When a message is sent again, and whether its receiver is asked anything any more. */
-  #afterFailure(
-    { attempts, wanted_at: wantedAt, failing_since: failingSince }: Claimed,
-    outcome: 'gone' | 'failed',
-    answersOthers: boolean,
-  ): AfterFailure {
-    if (outcome === 'gone') return { next: null, off: 'gone' };
+  #afterFailure(message: Held<Claimed>, outcome: 'gone' | 'failed', answersOthers: boolean): AfterFailure {
+    if (outcome === 'gone') return { pauseMs: null, off: 'gone' };
+    const { wanted_at: wantedAt, failing_since: failingSince } = message;
     const nowMs = this.#parts.nowMs();
-    const pauseMs = BACK_OFF_MS[attempts - 1];
+    const pauseMs = this.#queue.mayTryAgain(message) ? QUEUE.backOffMs(message.heldAttempts) : null;
     const tooOld = nowMs - wantedAt.getTime() + (pauseMs ?? 0) > MAX_AGE_MS;
     const failedForMs = answersOthers ? 0 : nowMs - (failingSince?.getTime() ?? nowMs);
-    return {
-      next: pauseMs === undefined || tooOld ? null : this.#at(pauseMs),
-      off: failedForMs >= SWITCHED_OFF_AFTER_MS ? 'failing' : null,
-    };
+    return { pauseMs: tooOld ? null : pauseMs, off: failedForMs >= SWITCHED_OFF_AFTER_MS ? 'failing' : null };
   }
 
   async #tellByMail(transaction: Transaction, claimed: Claimed, off: 'gone' | 'failing'): Promise<void> {

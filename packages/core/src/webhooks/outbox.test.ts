@@ -558,6 +558,28 @@ test('who comes back too late changes nothing; what was taken, was taken', async
   assert.equal((await webhooks.find(accountId, id))?.failingSince, null);
 });
 
+test('what is given up while it is being sent, because its webhook is switched off, does not wait again', async () => {
+  const { id } = await register('/in');
+  const answer = Promise.withResolvers<{ outcome: 'failed'; result: string }>();
+  const outbox = replica({ send: () => answer.promise });
+  for (let nth = 1; nth <= 10; nth += 1) await tell(nth);
+  await outbox.send();
+  await webhooks.switchTo(accountId, id, false);
+  answer.resolve({ outcome: 'failed', result: 'timeout' });
+  await outbox.idle();
+  const deliveries = await listOf(outbox, id);
+  assert.equal(deliveries.length, 10);
+  assert.deepEqual(
+    deliveries.filter(({ nextAt, givenUpAt }) => nextAt !== null || givenUpAt === null),
+    [],
+  );
+  // Whoever switches it on again has not asked for what was given up.
+  await webhooks.switchTo(accountId, id, true);
+  nowMs += DAY_MS;
+  await sendAll(replica());
+  assert.deepEqual(receiver.arrived, []);
+});
+
 test('what waits is bounded, what is old is forgotten, and nothing is told once no key is left', async () => {
   const outbox = replica();
   const { id } = await register('/in');

@@ -1,5 +1,6 @@
 /** The messages of webhooks: what waits to be sent, what became of it, and what its owner has sent again. */
 import type { Database, Transaction } from '../db/connection.ts';
+import type { WatchedQueue } from '../db/leased-queue.ts';
 import { Courier, type CourierParts } from './courier.ts';
 import { TEST_EVENT, testMessage } from './events.ts';
 import { missedBy } from './missed.ts';
@@ -41,6 +42,8 @@ export interface Recovered {
 }
 
 export interface Outbox {
+  /** The messages that wait. */
+  readonly queue: WatchedQueue;
   /** A message whose only end is to be received. @returns its id; null: enough wait already, or were written in a day */
   test(webhookId: string): Promise<string | null>;
   /** Begins to send what is due, as much as may be sent at once. @returns how many webhooks it began to serve */
@@ -68,6 +71,7 @@ export function createOutbox(sql: Database, parts: CourierParts): Outbox {
   const queue = new Queue(sql, parts.nowMs);
   const courier = new Courier(sql, parts);
   return {
+    queue: courier.queue,
     test: (webhookId) => queue.test(webhookId),
     list: (webhookId, before = null, limit = 50) => queue.list(webhookId, before, limit),
     resend: (webhookId, id) => queue.resend(webhookId, id),

@@ -55,6 +55,7 @@ export function openWebhooks(
     keyUsed: uses.note,
     operations: [WEBHOOK_OPERATIONS, EVENT_OPERATIONS],
     metrics: metrics.registry,
+    queues: [outbox.queue],
     prepare: (patience) => patience.take(webhooks.reseal),
     routes(http) {
       const limit = house.limitByAddress(WEBHOOK_REQUESTS_PER_MINUTE);

@@ -145,7 +145,7 @@ export function createInbox(parts: {
       await assigned.catch(() => {});
       await eachOf([...byOrder], LOOKS_AT_ONCE, look, stopping).finally(() => assigned);
       // Only what was stopped is left over: it waits for nobody's lease.
-      for (const event of events) if (!begun.has(event)) await queue.giveBack(event);
+      await queue.giveBack(events.filter((event) => !begun.has(event)));
       return events.length;
     },
 
