@@ -136,4 +136,9 @@ test('where an operator has lifted the bounds each account has its own', async (
   for (const key of keys.slice(1))
     for (let n = 0; n < 5; n += 1) assert.equal((await webhook(here, key)).status, 201);
   assert.equal((await webhook(here, keys[1] ?? '')).status, 409);
+
+  // What the bought keys hold counts for them alone, also at the account from which they all come.
+  for (let n = 0; n < 3; n += 1) assert.equal((await device(here, keys[1] ?? '', `lifted-${n}`)).status, 201);
+  assert.equal((await device(here, keys[1] ?? '', 'lifted-3')).status, 409);
+  assert.equal((await device(here, keys[0] ?? '', 'lifted-root')).status, 201);
 });

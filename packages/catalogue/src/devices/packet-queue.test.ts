@@ -112,3 +112,110 @@ test('a connection whose other side takes nothing more ends all the same', async
   context.mock.timers.tick(5_000);
   assert(socket.destroyed);
 });
+
+const CONNECT = Buffer.from([0x10, 0]);
+const PINGREQ = Buffer.from([0xc0, 0]);
+const report = (mark: string) => Buffer.concat([Buffer.from([0x30, mark.length]), Buffer.from(mark)]);
+
+/** A connection, and what the broker was given of it. */
+function openConnection({ packetsPerMinute = 100, readAhead = { bytesLeft: 1_000 } } = {}) {
+  const socket = new Duplex({ read() {}, write: (_piece, _encoding, done) => done() });
+  const queue = new PacketQueue(socket, { maxBytes: 1_000, packetsPerMinute, readAhead });
+  const given: Buffer[] = [];
+  queue.on('data', (bytes: Buffer) => given.push(bytes)).on('error', () => {});
+  const says = async (...packets: Buffer[]) => {
+    for (const each of packets) socket.push(each);
+    await someTurns();
+  };
+  return { socket, queue, given, says };
+}
+
+test('the broker gets the CONNECT alone until the device is let in, then one report at a time', async () => {
+  const { socket, queue, given, says } = openConnection();
+  const [first, second] = [report('first'), report('second')];
+  await says(CONNECT, first, second);
+  assert.deepEqual(given, [CONNECT]);
+  queue.open();
+  await someTurns();
+  assert.deepEqual(given, [CONNECT, first]);
+  queue.settled();
+  await someTurns();
+  assert.deepEqual(given, [CONNECT, first, second]);
+  queue.destroy();
+  socket.destroy();
+});
+
+test('a ping is answered while reports wait, and what was subscribed to keeps its turn', async () => {
+  const { socket, queue, given, says } = openConnection();
+  const [first, second, subscribe] = [report('first'), report('second'), Buffer.from([0x82, 0])];
+  await says(CONNECT);
+  queue.open();
+  await says(first, second, subscribe, PINGREQ);
+  assert.deepEqual(given, [CONNECT, first, PINGREQ]);
+  queue.settled();
+  await someTurns();
+  queue.settled();
+  await someTurns();
+  assert.deepEqual(given, [CONNECT, first, PINGREQ, second, subscribe]);
+  queue.destroy();
+  socket.destroy();
+});
+
+test('packets above the bound of a minute are given as the time allows them', async (context) => {
+  let nowMs = 1_000;
+  context.mock.method(performance, 'now', () => nowMs);
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const { socket, queue, given, says } = openConnection({ packetsPerMinute: 3 });
+  await says(CONNECT);
+  queue.open();
+  await says(PINGREQ, PINGREQ, PINGREQ, PINGREQ);
+  assert.equal(given.length, 3);
+  for (const expected of [4, 5, 5]) {
+    nowMs += 20_000;
+    context.mock.timers.tick(20_000);
+    await someTurns();
+    assert.equal(given.length, expected);
+  }
+  queue.destroy();
+  socket.destroy();
+});
+
+test('what waits of all connections together is counted, and given back when one ends', async () => {
+  const readAhead = { bytesLeft: 100 };
+  const one = openConnection({ readAhead });
+  const other = openConnection({ readAhead });
+  const packets = ['first', 'second', 'third'].map(report);
+  const waiting = (packets[1]?.length ?? 0) + (packets[2]?.length ?? 0);
+  for (const { queue, says } of [one, other]) {
+    await says(CONNECT);
+    queue.open();
+    await says(...packets);
+  }
+  assert.equal(readAhead.bytesLeft, 100 - 2 * waiting);
+  one.queue.settled();
+  await someTurns();
+  assert.equal(readAhead.bytesLeft, 100 - 2 * waiting + (packets[1]?.length ?? 0));
+  for (const { queue, socket } of [one, other]) {
+    queue.destroy();
+    socket.destroy();
+  }
+  await someTurns();
+  assert.equal(readAhead.bytesLeft, 100);
+});
+
+test('a connection that holds a whole packet is read no further once all have read ahead enough', async () => {
+  const { socket, queue, says } = openConnection({ readAhead: { bytesLeft: 500 } });
+  await says(CONNECT);
+  queue.open();
+  await says(report('at hand'), packet(400), packet(400));
+  assert.equal(socket.isPaused(), false);
+  await says(packet(400));
+  assert.equal(socket.isPaused(), true);
+  for (let each = 0; each < 3; each++) {
+    queue.settled();
+    await someTurns();
+  }
+  assert.equal(socket.isPaused(), false);
+  queue.destroy();
+  socket.destroy();
+});
