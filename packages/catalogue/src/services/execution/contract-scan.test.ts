@@ -377,6 +377,24 @@ describe('a scan', () => {
     await assert.rejects(scan(empty), { status: 422, code: 'NO_CODE', field: 'contractAddress' });
     await node.setCode({ address: SHELL, bytecode: concatHex(['0xef0100', WETH]) });
     await assert.rejects(scan(SHELL), { status: 422, code: 'NOT_A_CONTRACT' });
+    await node.setCode({ address: SHELL, bytecode: '0x00' });
+    await node.setStorageAt({
+      address: SHELL,
+      index: SLOTS.implementation,
+      value: padHex(empty, { size: 32 }),
+    });
+    await assert.rejects(scan(SHELL), {
+      status: 422,
+      code: 'PROXY_WITHOUT_CODE',
+      field: 'contractAddress',
+    });
+    const most = 131_072;
+    await node.setCode({ address: empty, bytecode: `0x${'00'.repeat(most + 1)}` });
+    await assert.rejects(scan(empty), { status: 422, code: 'CODE_TOO_LARGE', field: 'contractAddress' });
+    await assert.rejects(scan(SHELL), { status: 422, code: 'CODE_TOO_LARGE' });
+    await node.setCode({ address: empty, bytecode: `0x${'00'.repeat(most)}` });
+    assert.equal((await scan(empty)).fields.bytecodeSize, most);
+    await node.setCode({ address: empty, bytecode: '0x' });
     for (const body of [{}, { contractAddress: WETH }, { contractAddress: 'x', chain: 'base' }])
       assert.equal(contractScan.input.safeParse(body).success, false);
   });

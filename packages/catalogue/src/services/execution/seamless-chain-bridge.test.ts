@@ -5,7 +5,7 @@ import { startTestChain, type TestChain } from '../../../../../apps/shop/test/ch
 import { fund } from '../../../../sandbox/src/chain/faucet.ts';
 import type { LifiQuote } from '../../upstreams/adapters/lifi.ts';
 import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
-import { burnFee } from '../shared/chain/bridge-burn.ts';
+import { burnFee, TOKEN_MESSENGER } from '../shared/chain/bridge-burn.ts';
 import { LIFI_DIAMOND } from '../shared/chain/bridge-quote.ts';
 import seamlessChainBridge from './seamless-chain-bridge.ts';
 
@@ -56,6 +56,17 @@ const run = (body: Record<string, unknown>, fakes: FakeUpstreams = circle) =>
     seamlessChainBridge.input.parse(body),
     runContext({ ...fakes, ...chain.upstreams } as FakeUpstreams),
   );
+
+/** Works with nothing at this address. */
+async function withoutCode(address: Hex, work: () => Promise<void>): Promise<void> {
+  const code = (await chain.client.getCode({ address })) ?? assert.fail(`there is no code at ${address}`);
+  await chain.client.setCode({ address, bytecode: '0x' });
+  try {
+    await work();
+  } finally {
+    await chain.client.setCode({ address, bytecode: code });
+  }
+}
 
 interface Made {
   amount: string;
@@ -332,6 +343,16 @@ describe('other tokens by LI.FI', () => {
     assert.deepEqual([approval?.needed, simulation], [true, null]);
     const spender = { ...erc20, estimate: { ...erc20.estimate, approvalAddress: THIEF } };
     await assert.rejects(run(body, by(spender)), { status: 502 });
+  });
+
+  it('and burns are given out only where the contract that they call is there', async () => {
+    const missing = { status: 502, code: 'BRIDGE_MISSING' };
+    await withoutCode(LIFI_DIAMOND, () => assert.rejects(run(ETH_ARB, by(honest())), missing));
+    await withoutCode(TOKEN_MESSENGER, async () => {
+      await assert.rejects(run(USDC_ARB), missing);
+      await assert.rejects(run({ ...USDC_ARB, fromAddress: undefined, recipient: undefined }), missing);
+    });
+    assert.equal((await made(USDC_ARB)).recipient, TO);
   });
 
   it('need a sender, a recipient, a token that is known and a route', async () => {

@@ -74,7 +74,11 @@ describe('trade signals', () => {
       coinbase: { candles: async () => reply('coinbase', null) },
     };
     await assert.rejects(run({ token: 'NOPE' }, nowhere), { status: 404, field: 'token' });
-    await assert.rejects(run({ token: '0x4200000000000000000000000000000000000006' }, {}), { status: 422 });
+    await assert.rejects(run({ token: '0x4200000000000000000000000000000000000006' }, {}), {
+      status: 422,
+      code: 'NO_CANDLES',
+      field: 'token',
+    });
   });
 
   it('refuses pegged assets, whatever their prices do', async () => {

@@ -153,6 +153,22 @@ describe('an audit of given source', () => {
   });
 });
 
+it('is refused for now where the queue of audits is full', async () => {
+  const callers = new AbortController();
+  const audits = Array.from({ length: 9 }, (_, n) =>
+    smartContractAudit.run(smartContractAudit.input.parse({ sourceCode: `contract Waiting${n} {}` }), {
+      ...context(),
+      signal: callers.signal,
+    }),
+  );
+  const ended = Promise.allSettled(audits);
+  await assert.rejects(audits[8] ?? Promise.resolve(), { status: 503, code: 'AUDITS_BUSY' });
+  callers.abort(new Error('the callers left'));
+  // The first eight had their place: one was at work, and seven waited.
+  const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason.message : 'answered'));
+  assert.deepEqual(reasons.slice(0, 8), new Array(8).fill('the callers left'));
+});
+
 describe('an audit of a contract', () => {
   it('reads its verified source, and says what is at the address', async () => {
     const { fields, sources } = await run(

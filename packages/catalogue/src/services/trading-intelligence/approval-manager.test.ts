@@ -10,6 +10,7 @@ import approvalManager, { type output } from './approval-manager.ts';
 const { usdc, wrappedNative } = evmChainFacts('base');
 const PERMIT2: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3';
 const PERSON: Address = '0x00000000000000000000000000000000000d0001';
+const UNTOLD: Address = '0x00000000000000000000000000000000000d0002';
 
 let chain: TestChain;
 let owner: Address;
@@ -211,6 +212,22 @@ describe('approval manager', () => {
     }
     await assert.rejects(run({ ...asked, ownerAddress: owner, amount: '0.0000001' }), {
       code: 'TOO_PRECISE',
+    });
+    const tooMuch = { status: 422, code: 'TOO_MUCH' };
+    await assert.rejects(run({ ...asked, ownerAddress: owner, amount: `${maxUint256}.0` }), {
+      ...tooMuch,
+      field: 'amount',
+    });
+    await assert.rejects(run({ ...asked, ownerAddress: owner, amountRaw: String(maxUint256 + 1n) }), {
+      ...tooMuch,
+      field: 'amountRaw',
+    });
+    // A token that tells what is allowed, and no decimals: it reverts without an argument, and returns 0 to any other call.
+    await chain.client.setCode({ address: UNTOLD, bytecode: '0x36600414600c5760206000f35b60006000fd' });
+    await assert.rejects(run({ ...asked, ownerAddress: owner, tokenAddress: UNTOLD, amount: '1.5' }), {
+      status: 422,
+      code: 'NO_DECIMALS',
+      field: 'amount',
     });
     await assert.rejects(run({ ...asked, ownerAddress: owner, tokenAddress: PERSON }), { status: 404 });
   });

@@ -123,6 +123,9 @@ const quoterOf = async (tokenIn: Address, tokenOut: Address, amountIn: bigint, f
   return result[0];
 };
 
+/** A token of which no pool exists: another copy of WETH’s code. */
+const POOLLESS: Address = '0x00000000000000000000000000000000000e0009';
+
 describe('batch quote', () => {
   it('gives the best tier, which is what a swap then really gives', async () => {
     const amountIn = parseEther('10');
@@ -229,6 +232,17 @@ describe('batch quote', () => {
   it('costs nothing when nothing could be quoted', async () => {
     const asked = { fromToken: 'NOPE', toToken: 'USDC', amount: '1' };
     await assert.rejects(run({ quotes: [asked] }), { status: 422, code: 'NO_QUOTE', field: 'quotes' });
+    await chain.client.setCode({
+      address: POOLLESS,
+      bytecode: (await chain.client.getCode({ address: WETH })) ?? '0x',
+    });
+    const poolless = { fromToken: POOLLESS, toToken: 'USDC', amount: '1.5', chain: 'base' };
+    await assert.rejects(run({ quotes: [poolless] }), { status: 422, code: 'NO_QUOTE' });
+    const { fields } = await run({ quotes: [poolless, { ...poolless, fromToken: 'WETH' }] });
+    assert.deepEqual(
+      fields.quotes.map(({ error }) => error?.code ?? null),
+      ['NO_POOL', null],
+    );
     const base = {
       ...chain.upstreams.base,
       client: {

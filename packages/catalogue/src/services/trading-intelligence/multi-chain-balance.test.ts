@@ -132,6 +132,7 @@ describe('multi-chain balance', () => {
     const none = { walletAddress: WALLET, chains: ['polygon'] };
     await assert.rejects(buy(multiChainBalance, none, context), {
       status: 422,
+      code: 'NO_CHAIN_TO_READ',
       message: /Configured are: base\./,
     });
     const priceless = walletContext(chain, { defillama: { currentPrices: down('defillama') } });

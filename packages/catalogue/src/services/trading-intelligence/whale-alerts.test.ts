@@ -185,7 +185,10 @@ describe('whale alerts', () => {
 
     const reject = (body: unknown, expected: object, prices: Record<string, number> = PRICES) =>
       assert.rejects(buy(whaleAlerts, body, context(prices)), expected);
-    await reject({ chain: 'bsc' }, { status: 422, message: /Configured are: base\./ });
+    await reject(
+      { chain: 'bsc' },
+      { status: 422, code: 'NO_CHAIN_TO_READ', message: /Configured are: base\./ },
+    );
     await reject({ chain: 'base', tokenAddress: WALLET }, { status: 404, field: 'tokenAddress' });
     await reject({ chain: 'base', tokenAddress: USDC }, { code: 'TOKEN_NOT_PRICED' }, {});
     await reject({}, { status: 422, message: /base \(no token priced\)/ }, {});
