@@ -1,7 +1,4 @@
-/**
- * The codes of errors that the server answers with. scripts/codes-in-no-test.json notes those that no test names, so that they cannot
- * become more.
- */
+/** The codes of errors that the server answers with, and those among them that no test names. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serverFiles } from './packages.ts';

@@ -95,11 +95,11 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/core/src/keys/trial-budget.ts',
-    tests: ['apps/shop/test/keys/trial-credit.test.ts'],
+    tests: ['packages/core/src/keys/trial-budget.test.ts', 'apps/shop/test/keys/trial-credit.test.ts'],
     bugs: [
       ['const MORNING_IS_ONE_OF = 8n;', 'const MORNING_IS_ONE_OF = 1n;'],
       ['if (micros > perDayMicros) return DAY_MS;', ''],
-      ['this.#trialMicros <= perDayMicros ? this.#trialMicros : 0n', 'this.#trialMicros'],
+      ['cameMicros > this.#trialMicros ? cameMicros : this.#trialMicros', 'cameMicros'],
       ['freeMicros < perDayMicros ? freeMicros : perDayMicros', 'freeMicros'],
     ],
   },

@@ -172,6 +172,12 @@ test('tasks are got, listed and canceled, in the words of their version', async 
   assert.equal((await ask('GET', '/tasks', undefined, older)).status, 404, '0.3 has no list');
   const canceled = await ask('POST', `/tasks/${running.id}:cancel`, undefined, older);
   assert.equal(canceled.json().status.state, 'TASK_STATE_CANCELLED');
+  for (const { id } of [paid, running]) {
+    const late = await ask('POST', `/tasks/${id}:cancel`, undefined, headers);
+    assert.equal(late.status, 409);
+    const { status, details } = late.json().error;
+    assert.deepEqual([status, details[0].reason], ['FAILED_PRECONDITION', 'TASK_NOT_CANCELABLE']);
+  }
   hold.resolve();
   const got = (await ask('GET', `/tasks/${running.id}`, undefined, headers)).json();
   assert.equal(got.status.state, 'TASK_STATE_CANCELED');

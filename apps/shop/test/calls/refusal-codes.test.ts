@@ -54,6 +54,30 @@ describe('a refusal has the code that the documents name', () => {
       assert.equal(answer.json().error, code);
     });
 
+  test('SIMULATED_DEVICE: in production no device is registered whose readings are made up', async () => {
+    const production = await startTestServer({
+      pools: database,
+      environment: { FAREBOX_MODE: 'production', PUBLIC_URL: 'https://fare.test', X402_NETWORKS: '' },
+    });
+    const headers = { 'x-api-key': await production.key('1') };
+    const register = (deviceId: string, simulated: boolean) =>
+      production.app.http.inject({
+        method: 'POST',
+        url: '/api/devices',
+        headers,
+        payload: { deviceId, simulated },
+      });
+    const refused = await register('made-up', true);
+    assert.deepEqual([refused.statusCode, refused.json().code], [422, 'SIMULATED_DEVICE'], refused.body);
+    assert.equal((await register('measured', false)).statusCode, 201);
+    const { devices } = (await production.app.http.inject({ url: '/api/devices', headers })).json();
+    assert.deepEqual(
+      devices.map(({ deviceId }: { deviceId: string }) => deviceId),
+      ['measured'],
+    );
+    await production.close();
+  });
+
   test('NOT_READY: a server that is told to stop takes no more calls', async () => {
     server.app.drain();
     const answer = await server.app.http.inject({ url: '/health/ready' });

@@ -7,7 +7,7 @@ import { type Mailbox, startMailbox } from '../../../../packages/sandbox/src/mai
 import { type CardWorld, startCardWorld } from '../cards.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { assertReadable } from '../look.fixture.ts';
-import { jsonOf } from '../server.fixture.ts';
+import { jsonOf, startTestServer } from '../server.fixture.ts';
 
 const CREDITS = '/api/m2m/credits';
 const MINUTE_MS = 60_000;
@@ -261,6 +261,29 @@ test('an operator sends the same link, and the act stands in the audit', async (
   assert.equal((await post('/new-key', { token })).status, 200);
   const unknown = await act({ ...wanted, orderId: randomUUID() });
   assert.equal(unknown.status, 404);
+  // Nobody has typed an address on the page of this one yet.
+  const { body: opened } = await post('/checkout/session', { amountUsd: 10 });
+  const [unpaid] = await world.database.sql<{ id: string }[]>`
+    select id from card_orders where session_id = ${opened.sessionId}`;
+  const nowhere = await act({ ...wanted, orderId: unpaid?.id });
+  assert.deepEqual([nowhere.status, nowhere.body.code], [409, 'NO_ADDRESS']);
+});
+
+test('a server that sends no mail says so, and writes no link down', async () => {
+  const session = await paid();
+  const { SMTP_URL: _, MAIL_FROM: __, ...environment } = world.environment as Record<string, string>;
+  const mute = await startTestServer({
+    pools: world.database,
+    upstreamsUrl: world.upstreams.url,
+    environment,
+  });
+  const { sessionId } = session;
+  const refused = await world.post(`${CREDITS}/checkout/mail-key`, { sessionId }, {}, mute);
+  assert.deepEqual([refused.status, (await jsonOf(refused)).code], [503, 'MAIL_NOT_CONFIGURED']);
+  assert.equal(refused.headers.get('retry-after'), '3600');
+  const links = await world.database.sql`select 1 from key_links where order_id = ${session.orderId}`;
+  assert.equal(links.length, 0);
+  await mute.close();
 });
 
 test('the page of a mailed link can be read on a phone and a screen, by day and by night, however it stands', async () => {

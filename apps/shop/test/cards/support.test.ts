@@ -7,6 +7,7 @@ import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-wi
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
+import { loadServices } from '../../../../packages/catalogue/src/services/registry.ts';
 import { defineService } from '../../../../packages/core/src/service/define.ts';
 import { answer } from '../../../../packages/core/src/words/answer.ts';
 import { proveBooks } from '../books.fixture.ts';
@@ -56,9 +57,10 @@ let world: PaymentWorld;
 let server: TestServer;
 before(async () => {
   [database, world] = await Promise.all([openTestDatabase(), startPaymentWorld()]);
+  const soldKeys = (await loadServices()).filter(({ path }) => path === 'instant-api-key');
   server = await startTestServer({
     pools: database,
-    services: [costly, modest],
+    services: [costly, modest, ...soldKeys],
     environment: {
       ...world.environment,
       ADMIN_TOKENS: Object.entries(TOKENS)
@@ -326,6 +328,59 @@ test('a declined refund moves nothing, and what cannot go back is refused with i
   assert.equal((await ask(`payments/${callId}/refund`, { reason: 'a key paid' })).body.code, 'NO_SUCH_CALL');
   assert.equal((await ask(`payments/${randomUUID()}/refund`, { reason: 'nobody' })).status, 404);
   assert.equal((await ask(`payments/${callId}/refund`, { reason: '' })).status, 400);
+});
+
+test('of what was not charged, or bought credit that can still be spent, nothing goes back', async () => {
+  const { checks: before } = await proveBooks(database.patient);
+  const key = await server.key('5');
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  const failed = await server.call('costly', key, { fails: true });
+  const [{ callId: failedId }] = (await ask(`accounts/${accountId}`)).body.calls;
+  const asked = await ask(`accounts/${accountId}/refund-call`, { reason: 'it failed', callId: failedId });
+  const { proposalId } = asked.body.proposal;
+  const ofKey = await ask(`proposals/${proposalId}/approve`, {}, { who: 'night' });
+  assert.deepEqual([failed.status, ofKey.status, ofKey.body.code], [500, 409, 'CALL_NOT_CHARGED']);
+  assert.equal((await server.app.ledger.balance(accountId)).availableMicros, 5_000_000n);
+  assert.equal((await ask(`proposals/${proposalId}/decline`, {}, { who: 'night' })).status, 200);
+
+  const wallet = await world.wallet(5);
+  const { callId } = await buy(wallet, modest);
+  await makeFinal(callId);
+  // As after a kill between the payment on the chain and the capture.
+  await database.sql`update calls set state = 0 where id = ${callId}`;
+  const uncaptured = await ask(`payments/${callId}/refund`, { reason: 'it failed' });
+  assert.deepEqual([uncaptured.status, uncaptured.body.code], [409, 'CALL_NOT_CHARGED']);
+  await database.sql`update calls set state = 1 where id = ${callId}`;
+
+  const sold = await buy(wallet, { path: 'instant-api-key' });
+  await makeFinal(sold.callId);
+  const ofCredit = await ask(`payments/${sold.callId}/refund`, { reason: 'bought by mistake' });
+  assert.deepEqual([ofCredit.status, ofCredit.body.code], [409, 'CALL_SOLD_CREDIT']);
+  const rows =
+    await database.sql`select 1 from refunds where call_id in ${database.sql([callId, sold.callId])}`;
+  assert.equal(rows.length, 0);
+  const { checks } = await proveBooks(database.patient);
+  assert.deepEqual(checks, before);
+});
+
+test('no more than a hundred proposals wait for a second operator', async () => {
+  const key = await server.key('1');
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  const grant = () => ask(`accounts/${accountId}/grant`, { reason: 'for the trouble', amountUsd: '2' });
+  const waiting: string[] = [];
+  for (let n = (await ask('proposals')).body.proposals.length; n < 100; n++) {
+    const { status, body } = await grant();
+    assert.equal(status, 202, JSON.stringify(body));
+    waiting.push(body.proposal.proposalId);
+  }
+  const refused = await grant();
+  assert.deepEqual([refused.status, refused.body.code], [409, 'TOO_MANY_PROPOSALS']);
+  const decline = (id: string) => ask(`proposals/${id}/decline`, {}, { who: 'night' });
+  await decline(waiting.pop() ?? '');
+  const { status, body } = await grant();
+  assert.equal(status, 202, 'one that ended makes room for another');
+  for (const id of [...waiting, body.proposal.proposalId]) assert.equal((await decline(id)).status, 200);
+  assert.equal((await server.app.ledger.balance(accountId)).availableMicros, 1_000_000n);
 });
 
 describe('what one operator gives alone in a day', () => {

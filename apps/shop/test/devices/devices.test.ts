@@ -395,6 +395,19 @@ test('while the database keeps a device waiting nothing is acknowledged, and wha
   await client.endAsync(true);
 });
 
+test('a report by HTTPS that the database keeps waiting may not be stored, and is stored once when it is sent again', async () => {
+  const device = await register(server, owner, { deviceId: 'https-7' });
+  const report = reading(4);
+  await database.patient.begin(async (transaction) => {
+    await transaction`select 1 from devices where id = 'https-7' for update`;
+    const refused = await post(server, device, report);
+    assert.deepEqual(await codeOf(refused), [503, 'REPORT_NOT_STORED']);
+    assert.equal(refused.headers.get('retry-after'), '2');
+  });
+  for (let time = 0; time < 2; time++) assert.equal((await post(server, device, report)).status, 200);
+  assert.deepEqual(await rowsOf(device), [[1, 4]]);
+});
+
 test('a span of readings is sold as a file of JSON, CSV or Parquet that can be fetched', async () => {
   const device = await register(server, owner, {
     deviceId: 'bulk-1',

@@ -244,6 +244,18 @@ test('rotation gives the account one new key; revocation ends the last', async (
   assert.deepEqual([dead.status, (await jsonOf(dead)).last_error_reason.code], [402, 'API_KEY_REVOKED']);
 });
 
+test('a key that is frozen is not exchanged for one that buys', async () => {
+  const key = await server.key('1');
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  await database.sql.begin((transaction) =>
+    server.app.keys.freeze(transaction, accountId, 'operator', 'asked by its owner'),
+  );
+  const refused = await rotate(key);
+  assert.deepEqual([refused.status, (await jsonOf(refused)).code], [409, 'KEY_NOT_ACTIVE']);
+  assert.equal((await rowsOf(accountId)).length, 1);
+  assert.equal((await server.call('ping', key)).status, 402);
+});
+
 const rotate = (key: string, url = server.url) =>
   fetch(`${url}/api/keys/me/rotate`, { method: 'POST', headers: { 'x-api-key': key } });
 const rowsOf = async (accountId: bigint) =>

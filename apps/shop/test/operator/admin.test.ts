@@ -815,7 +815,8 @@ describe('a card payment', () => {
     assert.equal((await ask(path, body, { base, key })).body.repeated, true);
     assert.equal(asked.length, 3, 'what is done is not asked for again');
     assert.equal((await actRows(account)).length, 1);
-    assert.equal((await ask(`acts/${randomUUID()}/go-on`, {}, { base })).status, 404);
+    const unknownAct = await ask(`acts/${randomUUID()}/go-on`, {}, { base });
+    assert.deepEqual([unknownAct.status, unknownAct.body.code], [404, 'NO_SUCH_ACT']);
   });
 
   test('that goes back in parts needs a second operator as soon as the whole would, also for two parts at once', async () => {

@@ -62,10 +62,12 @@ async function ask(
   path: string,
   key: string | null,
   body?: object,
+  headers: Record<string, string> = {},
 ): Promise<{ status: number; body: Body }> {
   const response = await fetch(server.url + path, {
     method,
     headers: {
+      ...headers,
       ...(key === null ? {} : { 'x-api-key': key }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
@@ -240,6 +242,48 @@ test('an owner changes where a webhook leads and what it hears of, and what does
   );
   const low = await ask('PATCH', at, key, { events: ['balance.low'], lowBalanceUsd: '0.5', enabled: false });
   assert.deepEqual([low.body.lowBalanceUsd, low.body.enabled, low.body.email], ['0.500000', false, email]);
+});
+
+test('what cannot be sent again, or waits in too great a number, is refused', async () => {
+  const [key, other] = [await server.key('1'), await server.key('1')];
+  const { webhookId } = await register(key, '/never-sent', ['refund.made']);
+  const { webhookId: otherId } = await register(other, '/of-another', ['refund.made']);
+  // An address of its own, whose requests of a minute no other test counts on.
+  const post = (path: string, by = key) =>
+    ask('POST', `/api/webhooks/${path}`, by, undefined, from('198.51.100.77'));
+  const waiting: string[] = [];
+  for (let n = 0; n < 20; n++) waiting.push((await post(`${webhookId}/test`)).body.deliveryId);
+  const many = await post(`${webhookId}/test`);
+  assert.deepEqual([many.status, many.body.code], [409, 'TOO_MANY_WAITING']);
+  for (const [webhook, delivery, by] of [
+    // It waits already.
+    [webhookId, waiting[0], key],
+    [webhookId, randomUUID(), key],
+    [webhookId, 'nonsense', key],
+    [otherId, waiting[0], other],
+  ]) {
+    const refused = await post(`${webhook}/deliveries/${delivery}/resend`, by);
+    assert.deepEqual([refused.status, refused.body.code], [404, 'DELIVERY_NOT_FOUND'], delivery);
+  }
+  await database.sql`delete from webhooks where id in ${database.sql([webhookId, otherId])}`;
+});
+
+test('a webhook whose secret is lost is switched on by a new secret alone', async () => {
+  const key = await server.key('1');
+  const { webhookId, secret } = await register(key, '/secret-lost', ['refund.made']);
+  const at = `/api/webhooks/${webhookId}`;
+  const as = (method: string, path: string, body?: object) =>
+    ask(method, at + path, key, body, from('198.51.100.78'));
+  // As the job leaves it that seals secrets anew, where no secret of this server opens it.
+  await database.sql`
+    update webhooks set disabled_at = now(), disabled_because = 'secret_lost' where id = ${webhookId}`;
+  const refused = await as('PATCH', '', { enabled: true });
+  assert.deepEqual([refused.status, refused.body.code], [409, 'WEBHOOK_SECRET_LOST']);
+  assert.equal((await as('POST', '/test')).body.code, 'WEBHOOK_OFF');
+  assert.notEqual((await as('POST', '/rotate', {})).body.secret, secret);
+  assert.equal((await as('PATCH', '', { enabled: true })).body.enabled, true);
+  assert.equal((await as('POST', '/test')).status, 202);
+  await database.sql`delete from webhooks where id = ${webhookId}`;
 });
 
 test('the log of an account is read with its key: in pages, from a time on, and by nobody else', async () => {

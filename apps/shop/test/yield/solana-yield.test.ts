@@ -18,6 +18,7 @@ import { type SolanaChain, startSolana } from '../../../../packages/sandbox/src/
 import {
   COLLATERAL_MINT,
   LENDING_MARKET,
+  USDC_MINT,
   USDC_RESERVE,
 } from '../../../../packages/yield/src/solana/addresses.ts';
 import { tokenAccountOf } from '../../../../packages/yield/src/solana/instructions.ts';
@@ -29,8 +30,8 @@ import { solanaNode } from '../solana.fixture.ts';
 
 const USD = 1_000_000;
 const MONTH_SECONDS = 30 * 86_400;
-/** Where the reserve has its deposit limit, its emergency mode and what is available. */
-const [DEPOSIT_LIMIT, EMERGENCY, AVAILABLE] = [5_016, 4_864, 224];
+/** Where the reserve has its deposit limit, its emergency mode, what is available and its cap on withdrawals. */
+const [DEPOSIT_LIMIT, EMERGENCY, AVAILABLE, WITHDRAWAL_CAP] = [5_016, 4_864, 224, 5_416];
 
 let database: TestDatabase;
 let chain: SolanaChain;
@@ -129,19 +130,26 @@ async function deposit(signer: KeyPairSigner, usd: number) {
   return built('confirm', { wallet: signer.address, txSignature });
 }
 
-/** One of the reserve's figures is another one for a while. */
-async function withReserve(offset: number, hex: string, work: () => Promise<void>): Promise<void> {
-  const { value } = await node.ask<{ value: { data: [string] } }>('getAccountInfo', USDC_RESERVE, {
+/** One of an account's figures is another one for a while. */
+async function withAccount(
+  account: Address,
+  { offset, hex }: { offset: number; hex: string },
+  work: () => Promise<void>,
+): Promise<void> {
+  const { value } = await node.ask<{ value: { data: [string] } }>('getAccountInfo', account, {
     encoding: 'base64',
   });
   const was = Buffer.from(value.data[0], 'base64').subarray(offset, offset + hex.length / 2);
-  await node.ask('sandbox_writeAccount', USDC_RESERVE, { offset, hex });
+  await node.ask('sandbox_writeAccount', account, { offset, hex });
   try {
     await work();
   } finally {
-    await node.ask('sandbox_writeAccount', USDC_RESERVE, { offset, hex: was.toString('hex') });
+    await node.ask('sandbox_writeAccount', account, { offset, hex: was.toString('hex') });
   }
 }
+
+const withReserve = (offset: number, hex: string, work: () => Promise<void>) =>
+  withAccount(USDC_RESERVE, { offset, hex }, work);
 
 test('a wallet deposits, waits a month and leaves with what was told, to the unit', async () => {
   const signer = await wallet(1_000);
@@ -296,6 +304,21 @@ test('a wallet that cannot sign is refused, and one without funds gets its bundl
   assert.deepEqual((await built('deposit-tx', { wallet: address, amount_usdc: 10 })).warnings, []);
 });
 
+test('a wallet whose USDC is frozen, and one that cannot pay for a transaction, get no bundle', async () => {
+  const signer = await wallet(20);
+  const ask = (address: string) => post('deposit-tx', { wallet: address, amount_usdc: 10 });
+  const [state, isFrozen] = [108, '02'];
+  const usdc = await tokenAccountOf(signer.address, USDC_MINT);
+  await withAccount(usdc, { offset: state, hex: isFrozen }, async () => {
+    const { status, body } = await ask(signer.address);
+    assert.deepEqual([status, body.error, body.transactions], [409, 'ACCOUNT_FROZEN', undefined]);
+  });
+  assert.equal((await ask(signer.address)).status, 200, 'once it is thawed');
+  // A mint is on the curve, like a wallet, and belongs to the token program.
+  const { status, body } = await ask(USDC_MINT);
+  assert.deepEqual([status, body.error, body.transactions], [409, 'WALLET_CANNOT_PAY', undefined]);
+});
+
 test('what is told of a bundle’s life is true', async () => {
   const signer = await wallet(10);
   const { blockhash, last_valid_block_height, ...bundle } = await built('deposit-tx', {
@@ -415,6 +438,30 @@ test('a withdrawal that cannot be paid out says how much can', async () => {
     const all = await post('withdraw-tx', { wallet: signer.address, amount_usdc: 10 });
     assert.equal(all.body.error, 'INSUFFICIENT_LIQUIDITY', JSON.stringify(all.body));
   });
+});
+
+test('a withdrawal above the reserve’s cap of an interval is refused with what it lets out', async () => {
+  const signer = await wallet(100);
+  await deposit(signer, 100);
+  const u64 = (value: number) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64LE(BigInt(value));
+    return bytes.toString('hex');
+  };
+  // The chain's clock is behind this one.
+  const startedS = Math.floor((Date.now() + clockMs) / 1_000) - 3_600;
+  // Five USDC may leave in a year that began an hour ago, and one has left.
+  const cap = [5 * USD, USD, startedS, 365 * 86_400].map(u64).join('');
+  await withReserve(WITHDRAWAL_CAP, cap, async () => {
+    const { status, body } = await post('withdraw-tx', { wallet: signer.address, amount: 'MAX' });
+    assert.deepEqual([status, body.error], [409, 'WITHDRAWAL_CAP'], JSON.stringify(body));
+    assert.match(body.available_usdc, /^3\.9999\d\d$/);
+    assert.equal(body.transactions, undefined);
+    const some = { wallet: signer.address, amount_usdc: Number(body.available_usdc) };
+    const paid = await post('withdraw-tx', some);
+    assert.equal(paid.status, 200, JSON.stringify(paid.body));
+  });
+  assert.equal((await post('withdraw-tx', { wallet: signer.address, amount: 'MAX' })).status, 200);
 });
 
 test('collateral from elsewhere bears no performance fee, whether it came before or after a deposit', async () => {

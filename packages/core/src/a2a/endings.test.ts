@@ -18,8 +18,11 @@ function ended(
 
 test('a caller who left keeps its payment with the task unless nothing was taken', () => {
   assert.deepEqual(ended(499, { fate: 'free' }), ['failed', false, undefined]);
-  for (const fate of ['open', 'taken', 'not looked'] as const)
+  for (const fate of ['open', 'taken', 'not looked'] as const) {
     assert.deepEqual(ended(499, { fate }), ['input-required', true, null], fate);
+    const { told } = endingOf({ status: 499, headers: {}, body: '', fate }, credential, false);
+    assert.equal(told?.data?.code, 'CALLER_GONE');
+  }
 });
 
 test('a service that fails after the payment was taken has not failed for good', () => {

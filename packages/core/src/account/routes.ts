@@ -114,7 +114,7 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
       throw new Problem(
         409,
         'KEY_NOT_ACTIVE',
-        'Only an active key can be rotated, and another request did it first.',
+        'Only an active key can be rotated. This one is frozen, or another request rotated it first.',
       );
     }
     return {

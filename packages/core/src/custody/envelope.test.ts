@@ -98,5 +98,8 @@ describe('WALLET_ENCRYPTION_KEY', () => {
     ]) {
       assert.throws(() => parseKeyEncryptionKeys(wrong), wrong);
     }
+    const keys = Array.from({ length: 17 }, () => randomBytes(32).toString('hex'));
+    assert.equal(parseKeyEncryptionKeys(keys.slice(1).join()).length, 16);
+    assert.throws(() => parseKeyEncryptionKeys(keys.join()), /at most 16 keys/);
   });
 });

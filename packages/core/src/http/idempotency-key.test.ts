@@ -12,7 +12,7 @@ test('a key is what was sent, letter by letter, within its bounds', () => {
 });
 
 test('one that is empty, too short, too long, sent twice, or not of printable ASCII is unfit', () => {
-  for (const value of ['', 'ab', 'abcdef', 'a b c', 'ab\u0000', 'äöü', 'abc\n', ['abc', 'abd']])
+  for (const value of ['', 'ab', 'abcdef', 'a b c', 'ab\u0000', 'äöü', 'abc\n', ['abc', 'abd'], ['a', 'b']])
     assert.equal(read(value), 'unfit', JSON.stringify(value));
 });
 

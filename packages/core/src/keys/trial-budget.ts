@@ -72,13 +72,12 @@ export class TrialBudget {
     throw new NotGiven({ status: 'spent', untilMs });
   }
 
-  /** The micro-USD that may have been given by now: what the morning has and what came since, and one trial at least. */
+  /** The micro-USD that may have been given by now: what the morning has and what came since, and one trial at least, unless a day has less. */
   #freeMicros(nowMs: number, perDayMicros: bigint): bigint {
     const cameMicros =
       (perDayMicros * (DAY + MORNING_IS_ONE_OF * BigInt(nowMs - dayStart(nowMs)))) /
       (MORNING_IS_ONE_OF * DAY);
-    const leastMicros = this.#trialMicros <= perDayMicros ? this.#trialMicros : 0n;
-    const freeMicros = cameMicros > leastMicros ? cameMicros : leastMicros;
+    const freeMicros = cameMicros > this.#trialMicros ? cameMicros : this.#trialMicros;
     return freeMicros < perDayMicros ? freeMicros : perDayMicros;
   }
 

@@ -132,6 +132,15 @@ describe('with cards', () => {
     );
   });
 
+  test('a status without its session is refused before the checkout is asked', async () => {
+    const { ask, polls } = opened({ status: 'delivered' });
+    for (const query of ['', '?session=', '?session=a&session=b']) {
+      const { status, body } = await ask('GET', `status${query}`);
+      assert.deepEqual([status, body.code], [400, 'SESSION_REQUIRED'], query);
+    }
+    assert.deepEqual(polls, []);
+  });
+
   test('an unknown package opens no session, and the answer lists the packages', async () => {
     const { ask, orders } = opened({ status: 'delivered' });
     for (const payload of [{}, { package: 'gold' }]) {

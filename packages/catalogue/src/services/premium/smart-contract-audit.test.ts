@@ -165,7 +165,9 @@ it('is refused for now where the queue of audits is full', async () => {
   await assert.rejects(audits[8] ?? Promise.resolve(), { status: 503, code: 'AUDITS_BUSY' });
   callers.abort(new Error('the callers left'));
   // The first eight had their place: one was at work, and seven waited.
-  const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason.message : 'answered'));
+  const reasons = (await ended).map((each) =>
+    each.status === 'rejected' ? each.reason.message : 'answered',
+  );
   assert.deepEqual(reasons.slice(0, 8), new Array(8).fill('the callers left'));
 });
 
