@@ -1,13 +1,15 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
- * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests that need a database run
- * once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
+ * are processors. Each lane starts a PostgreSQL and a chain of its own before its first test file that needs one, and
+ * renews the chain for each of the others. With TEST_DATABASE_URL set, the tests that need a database run once more on
+ * that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
  * runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which files took long;
  * further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { LaneChain } from '../apps/shop/test/lane-chain.fixture.ts';
 import { findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
 import { keepSeconds, listSeconds } from './test-seconds.ts';
@@ -44,9 +46,8 @@ const failed: string[] = [];
 const measuredSeconds = new Map<string, number>();
 let tallies = 0;
 
-interface Job {
+interface Job extends Pick<TestFile, 'needsDatabase' | 'needsChain'> {
   name: string;
-  needsDatabase: boolean;
   run(environment: Readonly<Record<string, string | undefined>>): Promise<Ran>;
 }
 
@@ -54,12 +55,17 @@ try {
   const checks: Job = {
     name: 'npm run check',
     needsDatabase: false,
+    needsChain: false,
     run: (environment) =>
       runProgram(join(ROOT, 'scripts/check.ts'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal }),
   };
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
   const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
-  await Promise.all(Array.from({ length: lanes }, (_, lane) => runLane(String(lane), queue)));
+  // The runner takes as long to start a chain as a test does: where no lane has a second use for one, each test does it.
+  const sharesChains = queue.filter(({ needsChain }) => needsChain).length > lanes;
+  await Promise.all(
+    Array.from({ length: lanes }, (_, lane) => runLane({ name: String(lane), sharesChains }, queue)),
+  );
 
   const other = process.env.TEST_DATABASE_URL;
   const again = files.filter(({ needsDatabase }) => needsDatabase).map(jobOf);
@@ -83,10 +89,11 @@ process.stdout.write(`\n${Math.round((performance.now() - startedAtMs) / 1_000)}
 process.stdout.write(`\n${passed} passed, ${failed.length} failed\n`);
 process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 
-function jobOf({ path, needsDatabase }: TestFile): Job {
+function jobOf({ path, needsDatabase, needsChain }: TestFile): Job {
   return {
     name: path,
     needsDatabase,
+    needsChain,
     async run(environment) {
       tallies += 1;
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
@@ -100,17 +107,31 @@ function jobOf({ path, needsDatabase }: TestFile): Job {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Runs a lane, whose PostgreSQL takes ten seconds to come up and is therefore started by the first job that needs it. */
-async function runLane(lane: string, queue: Job[]): Promise<void> {
-  let own: Promise<OwnDatabase> | undefined;
+interface Lane {
+  name: string;
+  /** Whether its test files use one chain, one after another. */
+  sharesChains: boolean;
+}
+
+/**
+ * Runs a lane. Its PostgreSQL takes ten seconds to come up and its chain one, so that each is started by the first job
+ * that needs it.
+ */
+async function runLane({ name, sharesChains }: Lane, queue: Job[]): Promise<void> {
+  let database: Promise<OwnDatabase> | undefined;
+  let chain: LaneChain | undefined;
   try {
-    await runJobs(queue, async ({ needsDatabase }) => {
-      if (!needsDatabase) return {};
-      own ??= startDatabase(join(folder, lane));
-      return (await own).variables;
+    await runJobs(queue, async ({ needsDatabase, needsChain }) => {
+      if (needsDatabase) database ??= startDatabase(join(folder, name));
+      if (needsChain && sharesChains)
+        chain ??= (await import('../apps/shop/test/lane-chain.fixture.ts')).openLaneChain();
+      return {
+        ...(needsDatabase ? (await database)?.variables : {}),
+        ...(needsChain ? await chain?.renew() : {}),
+      };
     });
   } finally {
-    await (await own)?.stop();
+    await Promise.all([chain?.stop(), database?.then(({ stop }) => stop())]);
   }
 }
 
