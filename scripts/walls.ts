@@ -359,6 +359,7 @@ export const PROXY: House = {
       knows: [CORE_PACKAGE],
       because: 'What is configured does not depend on how calls are sent on.',
     },
+    { room: 'wire/', knows: [], because: 'Sending a call on does not depend on who pays for it.' },
     {
       room: 'sell/',
       knows: ['config/', 'wire/', CORE_PACKAGE],
@@ -367,7 +368,7 @@ export const PROXY: House = {
     { room: 'declared.ts', knows: [CORE_PACKAGE], because: 'It is known before anything is opened.' },
     {
       room: 'configured.ts',
-      knows: ['config/', 'sell/', 'declared.ts', CORE_PACKAGE, PROCESS],
+      knows: ['config/', 'sell/', CORE_PACKAGE, PROCESS],
       because: 'It reads the file, and opens what it says.',
     },
     {

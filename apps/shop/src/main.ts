@@ -3,16 +3,19 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { loadServices } from '@farebox/catalogue/services/registry';
 import { ABOUT_TAGS } from '@farebox/catalogue/services/tags';
+import { readConfig } from '@farebox/core/config';
 import { serve } from '@farebox/core/serve';
 import { configuredShop } from '@farebox/proxy/configured';
+import { PROXY } from '@farebox/proxy/part';
 import { createApp, DECLARED } from './app.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
 const environment = { ...process.env };
-const [, file] = /--config[= ](.+)/.exec(process.argv.slice(2).join(' ')) ?? [];
-if (file !== undefined) environment.FAREBOX_CONFIG = resolve(environment.INIT_CWD ?? '.', file);
+const [, given] = /--config[= ](.+)/.exec(process.argv.slice(2).join(' ')) ?? [];
+if (given !== undefined) environment.FAREBOX_CONFIG = resolve(environment.INIT_CWD ?? '.', given);
 
-const configured = configuredShop(environment, version);
+const file = () => readConfig(environment, [PROXY], { all: false }).proxy.settings.file;
+const configured = configuredShop({ file, environment, version });
 
 serve(
   {

@@ -1,12 +1,10 @@
 /** What the file of `FAREBOX_CONFIG` makes of a shop: prices of the services that it has, and routes beside them. */
-import { readConfig } from '@farebox/core/config';
 import { priceInUsd } from '@farebox/core/ledger/money';
 import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
 import { loadConfig } from './config/load.ts';
 import { ConfigError } from './config/problem.ts';
 import type { HouseServiceRule, ProxyConfig } from './config/proxy-config.ts';
-import { PROXY } from './declared.ts';
 import { type OpenRoutes, openRoutes } from './sell/open-routes.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,13 +27,26 @@ export interface ConfiguredShop {
   routes(): OpenRoutes | null;
 }
 
-/** Prepares what the file of this environment makes of a shop. */
-export function configuredShop(environment: Environment, version: string): ConfiguredShop {
+/**
+ * Prepares what a file makes of a shop.
+ *
+ * @param about.file asked once: the setting of `FAREBOX_CONFIG`; null: there is no file
+ * @param about.environment holds the secrets that the file names
+ */
+export function configuredShop({
+  file: fileOf,
+  environment,
+  version,
+}: {
+  file(): string | null;
+  environment: Environment;
+  version: string;
+}): ConfiguredShop {
   let config: ProxyConfig | null = null;
   let routes: OpenRoutes | null = null;
   return {
     async services(own) {
-      const { file } = readConfig(environment, [PROXY], { all: false }).proxy.settings;
+      const file = fileOf();
       if (file === null) return own;
       const names = own.map(({ path }) => path);
       config = await loadConfig(file, { env: environment, serviceNames: names }).catch(refuse);

@@ -13,6 +13,7 @@ import { ExactSvmScheme } from '@x402/svm';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { METHODS, type MppWorld, receiptOf, startMppWorld } from '../mpp.fixture.ts';
+import { jsonOf } from '../server.fixture.ts';
 import { openStorefront, type Storefront } from '../storefront.fixture.ts';
 import { type OwnApi, routesOf, startOwnApi } from './own-api.fixture.ts';
 
@@ -81,7 +82,7 @@ test('a key buys each form of answer: JSON with its status, and bytes as they ar
   assert.deepEqual([station.status, await station.json()], [200, STATION]);
   assert.equal(station.headers.get('x-credits-used'), '0.0100');
   const made = await fetch(`${shop.url}/v1/forecasts`, { method: 'POST', headers, body: '{"days":3}' });
-  assert.deepEqual([made.status, (await made.json()).sent], [201, '{"days":3}']);
+  assert.deepEqual([made.status, (await jsonOf(made)).sent], [201, '{"days":3}']);
   const map = await fetch(`${shop.url}/v1/map`, { headers });
   assert.deepEqual(Buffer.from(await map.arrayBuffer()), BYTES);
   assert.equal(map.headers.get('content-type'), 'application/octet-stream');
@@ -133,7 +134,7 @@ for (const method of METHODS)
       headers: { 'content-type': 'application/json' },
       body: '{"days":3}',
     });
-    assert.deepEqual([made.status, (await made.json()).sent], [201, '{"days":3}'], shop.log());
+    assert.deepEqual([made.status, (await jsonOf(made)).sent], [201, '{"days":3}'], shop.log());
     assert.equal((await world.received(method)) - before, 30_000n);
   });
 

@@ -83,7 +83,7 @@ export function routeService(parts: RouteParts): Service {
 }
 
 /** The most that one call costs. */
-export function highestMicrosOf({ sale }: Route): bigint {
+function highestMicrosOf({ sale }: Route): bigint {
   if (sale.kind === 'fixed') return sale.priceMicros;
   return sale.kind === 'by' ? sale.rule.highestMicros : 0n;
 }
@@ -225,7 +225,7 @@ function idempotencyKeyOf(callId: string): string {
   return createHash('sha256').update(`upstream\n${callId}`).digest('base64url').slice(0, 32);
 }
 
-export function ruleOf({ success }: Route, call: RouteCall): AnswerRule {
+function ruleOf({ success }: Route, call: RouteCall): AnswerRule {
   return {
     statuses: success.status,
     contentTypes: success.contentType,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StationObservation } from '../../upstreams/nws.ts';
+import type { StationObservation } from '../../upstreams/adapters/nws.ts';
 import { NOW_MS, reply, runContext } from '../run-context.fixture.ts';
 import weatherStationData from './weather-station-data.ts';
 
