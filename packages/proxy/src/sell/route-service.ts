@@ -6,11 +6,12 @@ import type { ReadCall } from '@farebox/core/service/route';
 import { type ContentAnswer, content } from '@farebox/core/words/answer';
 import { invalidInput, ServiceFailure } from '@farebox/core/words/failure';
 import type { Route } from '../config/proxy-config.ts';
-import { type FlatHeaders, headersForCaller, headersForUpstream, singleValue } from '../wire/headers.ts';
+import { type FlatHeaders, headersForCaller, headersForUpstream } from '../wire/headers.ts';
 import {
   type AnswerRule,
   FAILURES,
   type FailureReason,
+  mediaTypeOf,
   type UpstreamFailure,
   type UpstreamRefusal,
 } from '../wire/outcome.ts';
@@ -254,11 +255,7 @@ function refused(route: Route, { status, contentType, body }: UpstreamRefusal): 
 /** What a refusal says: JSON as JSON, text as text, anything else not at all. */
 function saidBy(contentType: string | null, body: Buffer): unknown {
   if (body.length > MOST_PASSED_ON_CHARACTERS) return null;
-  const type =
-    singleValue(contentType ?? undefined)
-      ?.split(';')[0]
-      ?.trim()
-      .toLowerCase() ?? '';
+  const type = mediaTypeOf({ 'content-type': contentType ?? undefined }) ?? '';
   const isJson = type === 'application/json' || type.endsWith('+json');
   if (!isJson && !type.startsWith('text/')) return null;
   try {
