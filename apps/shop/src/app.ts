@@ -90,7 +90,6 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
     keyUsed: webhooks.keyUsed,
   });
   const atX402 = openX402Door(house, { services, rails, sales });
-
   const pages = openPages(house);
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.

@@ -1,4 +1,4 @@
-/** What the file of `FAREBOX_CONFIG` makes of a shop: prices of the services that it has, and routes beside them. */
+/** The file of `FAREBOX_CONFIG` applied to a shop: prices of the services that it has, and routes beside them. */
 import { priceInUsd } from '@farebox/core/ledger/money';
 import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
@@ -37,10 +37,12 @@ export function configuredShop({
   file: fileOf,
   environment,
   version,
+  nowMs,
 }: {
   file(): string | null;
   environment: Environment;
   version: string;
+  nowMs(): number;
 }): ConfiguredShop {
   let config: ProxyConfig | null = null;
   let routes: OpenRoutes | null = null;
@@ -50,7 +52,7 @@ export function configuredShop({
       if (file === null) return own;
       const names = own.map(({ path }) => path);
       config = await loadConfig(file, { env: environment, serviceNames: names }).catch(refuse);
-      routes = openRoutes(config, { version, nowMs: Date.now, taken: names });
+      routes = openRoutes(config, { version, nowMs, taken: names });
       const rules = config.services;
       return [...own.map((service) => priced(service, rules.get(service.path))), ...routes.services];
     },

@@ -137,8 +137,18 @@ const PARTS: Readonly<Record<string, Optional>> = {
     declares: 'OPERATIONS',
     routes: ['/health/', '/metrics'],
     variables: ['METRICS_TOKEN'],
-    metrics: ['farebox_clock_ahead_seconds', 'farebox_database_silences', 'farebox_rail_offered'],
+    metrics: [
+      ...['farebox_clock_ahead_seconds', 'farebox_database_silences', 'farebox_rail_offered'],
+      ...['farebox_queue_depth', 'farebox_queue_oldest_seconds'],
+    ],
     rules: 0,
+  },
+  proxy: {
+    ...NONE,
+    opens: ['openProxy'],
+    declares: 'PROXY',
+    routes: [],
+    variables: ['FAREBOX_CONFIG'],
   },
   legacy: { ...NONE, opens: ['openLegacy'], declares: null, routes: ['/api/gpt/'] },
   a2a: {
@@ -209,7 +219,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
       [', ...byMpp.rails]', ']'],
       ['mpp: byMpp.offer', 'mpp: () => null'],
       ['    byMpp,\n', ''],
-      [', mpp: byMpp.mpp, x402', ', mpp: null, x402'],
+      [/, mpp: byMpp\.mpp, x402/g, ', mpp: null, x402'],
     ],
     routes: ['/mpp/'],
     butNot: '/mpp/catalog',

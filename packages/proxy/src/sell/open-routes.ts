@@ -26,7 +26,7 @@ export interface OpenRoute {
 export interface OpenRoutes {
   readonly table: RouteTable<OpenRoute>;
   readonly routes: readonly OpenRoute[];
-  /** What is for sale, in the order of the file. */
+  /** The services that are for sale, in the order of the file. */
   readonly services: readonly Service[];
   /** The categories that the catalogue of services does not have, and what each holds. */
   readonly tags: Readonly<Record<string, string>>;

@@ -88,6 +88,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+function isPlain(value: unknown): value is string | number | boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
 /** A call as the request would be written that asks for the same. */
 export interface WrittenCall extends SentRequest {
   rawBody: Buffer | undefined;
@@ -106,7 +110,7 @@ export function requestOf(
   const given =
     fields.query === null ? input.query : Object.fromEntries(fields.query.map((name) => [name, input[name]]));
   for (const [name, value] of Object.entries(isObject(given) ? given : {}))
-    if (value !== undefined) query.append(name, String(value));
+    if (isPlain(value)) query.append(name, String(value));
   const search = query.size === 0 ? '' : `?${query}`;
   const body = bodyOf(fields, input);
   return {
@@ -124,7 +128,7 @@ function bodyOf(fields: RouteFields, input: Readonly<Record<string, unknown>>): 
 }
 
 function encodedSegment(name: string, value: unknown): string {
-  const text = String(value);
+  const text = isPlain(value) ? String(value) : '';
   if (text === '' || text.length > MOST_PARAMETER_CHARACTERS)
     throw invalidInput(name, `${name} must have 1 to ${MOST_PARAMETER_CHARACTERS} characters.`);
   return encodeURIComponent(text);

@@ -34,14 +34,14 @@ export interface RouteCall {
   readonly mayBeEncoded: boolean;
 }
 
-/** What a call of a route is sent with. */
+/** The means by which a call of a route is sent. */
 export interface SentBy {
   readonly route: Route;
   readonly upstream: Upstream;
   readonly userAgent: string;
 }
 
-/** What a route is sold with. */
+/** The means by which a route is sold. */
 export interface RouteParts extends SentBy {
   /** Unique among all services: lower-case words and dashes. */
   readonly id: string;
@@ -252,7 +252,7 @@ function refused(route: Route, { status, contentType, body }: UpstreamRefusal): 
   });
 }
 
-/** What a refusal says: JSON as JSON, text as text, anything else not at all. */
+/** Reads what a refusal says: JSON as JSON, text as text, anything else not at all. */
 function saidBy(contentType: string | null, body: Buffer): unknown {
   if (body.length > MOST_PASSED_ON_CHARACTERS) return null;
   const type = mediaTypeOf({ 'content-type': contentType ?? undefined }) ?? '';
