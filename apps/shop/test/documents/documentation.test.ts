@@ -204,7 +204,7 @@ test('what a document lets people write into an agent’s file limits what is sp
 });
 
 describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
-  const source = sourceOf('{paid-call,rails,services,words,http,jobs}/**/*.ts');
+  const source = sourceOf('{config,paid-call,rails,services,words,http,jobs}/**/*.ts');
   const outcomes = () => ABOUT_PAYING.flatMap(outcomesIn);
 
   test('list only codes that the code answers with', () => {

@@ -303,6 +303,11 @@ describe('a route is refused', () => {
     ['price: "1", example: { params: { id: "1" } }', /no parameter :id/],
     ['price: "1", example: { body: 1 }', /a GET has no body/, 'GET /x'],
     ['price: "1", example: {}', /a value for :id/, 'GET /x/:id'],
+    [
+      'priceBy: { field: a, prices: { b: "1" } }, example: { body: { a: c } }',
+      /example: would be refused: a has no price with this value: write one of "b"/,
+    ],
+    ['price: "1", answer: streamed, success: { equals: { a: 1 } }', /only of a whole answer/],
     ['price: "1", request: { query: { type: string } }', /must have type: object/],
     ['price: "1", response: { $ref: "http://a/b" }', /refers to another document/],
     ['priceBy: { prices: { a: "1" } }', /write one of field, header, query, path/],

@@ -77,7 +77,12 @@ export interface SuccessRule {
   readonly contentType: readonly string[] | null;
   readonly has: readonly (readonly string[])[];
   readonly hasNot: readonly (readonly string[])[];
+  readonly equals: readonly {
+    readonly path: readonly string[];
+    readonly value: string | number | boolean | null;
+  }[];
   readonly lastEvent: string | null;
+  readonly mayEndByClose: boolean;
   readonly minBytes: number;
 }
 

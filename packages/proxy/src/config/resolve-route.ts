@@ -1,6 +1,8 @@
+import { Problem } from '@farebox/core/http/problem';
 import { nearest } from '@farebox/core/words/nearest';
 import { wrongJson, wrongSchema } from './bounded-json.ts';
 import { RANGE_HEADERS, wrongAnswerHeader, wrongRequestHeader } from './header-names.ts';
+import { priceOfExample } from './price-of-request.ts';
 import type { FieldPath } from './problem.ts';
 import type { Quota, Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
 import { paid, resolveSale } from './resolve-sale.ts';
@@ -35,6 +37,8 @@ export function resolveRoute(
   const answer = input.answer ?? 'kept';
   const requestHeaders = requestHeadersOf(input, sale, at, complain);
   const stream = { maxOpen: input.stream?.maxOpen ?? 100, maxMs: input.stream?.maxMs ?? 120_000 };
+  const example = exampleOf(key, input, at, complain);
+  refuseUnpricedExample(sale, example, [...at, 'example'], complain);
   return {
     key: written,
     method: key.method,
@@ -60,7 +64,7 @@ export function resolveRoute(
     name: input.name ?? written,
     summary: input.summary ?? null,
     tags: input.tags ?? [],
-    example: exampleOf(key, input, at, complain),
+    example,
     request: requestOf(key, input, at, complain),
     response: schemaOf(input.response, [...at, 'response'], false, complain),
   };
@@ -121,25 +125,30 @@ function successOf(
   at: FieldPath,
   complain: Complain,
 ): SuccessRule {
-  const { status, contentType, has = [], hasNot = [], lastEvent, minBytes } = input.success ?? {};
+  const { status, contentType, has = [], hasNot = [], equals = {}, ...rest } = input.success ?? {};
   const asksRanges = requestHeaders.some((name) => RANGE_HEADERS.includes(name));
   const here = [...at, 'success'];
   if (status?.includes(206) === true && !asksRanges)
     complain([...here, 'status'], '206 answers a range: name "range" under requestHeaders, or remove it');
-  const readsJson = has.length > 0 || hasNot.length > 0;
+  const readsJson = has.length > 0 || hasNot.length > 0 || Object.keys(equals).length > 0;
   if (readsJson && input.answer === 'streamed')
-    complain(here, 'fields can be read only of a whole answer: remove has and hasNot, or answer: streamed');
+    complain(
+      here,
+      'fields can be read only of a whole answer: remove has, hasNot and equals, or answer: streamed',
+    );
   if (readsJson && contentType !== undefined && !contentType.some((type) => /json$|\*$/.test(type)))
-    complain([...here, 'contentType'], 'has and hasNot read JSON: add "application/json"');
-  if (lastEvent !== undefined && input.answer !== 'streamed')
+    complain([...here, 'contentType'], 'has, hasNot and equals read JSON: add "application/json"');
+  if (rest.lastEvent !== undefined && input.answer !== 'streamed')
     complain([...here, 'lastEvent'], 'only a stream has a last event: add answer: streamed');
   return {
     status: status ?? [...ANY_SUCCESS, ...(asksRanges ? [206] : [])],
     contentType: contentType ?? null,
     has: has.map((each) => each.split('.')),
     hasNot: hasNot.map((each) => each.split('.')),
-    lastEvent: lastEvent ?? null,
-    minBytes: minBytes ?? 0,
+    equals: Object.entries(equals).map(([path, value]) => ({ path: path.split('.'), value })),
+    lastEvent: rest.lastEvent ?? null,
+    mayEndByClose: rest.mayEndByClose ?? false,
+    minBytes: rest.minBytes ?? 0,
   };
 }
 
@@ -176,6 +185,22 @@ function exampleOf(key: RouteKey, input: RouteInput, at: FieldPath, complain: Co
     if (wrong !== null) complain([...here, 'body'], wrong);
   }
   return { params, query, headers, body };
+}
+
+/** Complains about an example that would be refused: every document shows it with its price. */
+function refuseUnpricedExample(
+  sale: Sale,
+  example: RouteExample | null,
+  at: FieldPath,
+  complain: Complain,
+): void {
+  if (example === null) return;
+  try {
+    priceOfExample(sale, example);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    complain(at, `would be refused: ${error.message}`);
+  }
 }
 
 function requestOf(key: RouteKey, input: RouteInput, at: FieldPath, complain: Complain): Route['request'] {

@@ -89,6 +89,7 @@ function boundless(schema: Json, at: string): string[] {
     (type === 'array' && 'maxItems' in schema) ||
     (type === 'object' && (schema.additionalProperties === false || 'maxProperties' in schema)) ||
     type === 'boolean' ||
+    type === 'null' ||
     'const' in schema ||
     'anyOf' in schema;
   const isSellersOwn = /(example\/body|request\/(query|path|body)|response)(\/|$)/.test(at);

@@ -238,6 +238,19 @@ const success = z.strictObject({
     .describe(
       'Fields that the JSON answer must not have, unless they are null or an empty list, such as "errors"',
     ),
+  equals: named(
+    jsonPath,
+    z.union([z.string().max(200), z.number().min(-1e15).max(1e15), z.boolean(), z.null()]),
+    20,
+  )
+    .optional()
+    .describe('Fields that the JSON answer must have with just this value'),
+  mayEndByClose: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether an answer counts that has no length, so that only the end of its connection tells its end. It may have been cut off. Default: false',
+    ),
   lastEvent: z
     .string()
     .min(1)
