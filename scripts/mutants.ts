@@ -7,6 +7,7 @@ import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
+import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
 
 export const MUTANTS: readonly Mutant[] = [
@@ -18,4 +19,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...CARDS_MUTANTS,
   ...DEVICES_MUTANTS,
   ...EXECUTION_MUTANTS,
+  ...PROXY_WIRE_MUTANTS,
 ].flatMap(mutantsIn);

@@ -141,6 +141,8 @@ describe('a body', () => {
   test('does not count if a rule cannot read it', () => {
     for (const text of ['', '{"a":', '{"a":1}x', '<html>', Buffer.from([0x7b, 0xff, 0x7d])])
       assert.equal(body(text, { hasNot: [['errors']] })?.reason, 'no_answer', String(text));
+    const noText = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]);
+    assert.equal(body(noText, { has: [['a']] })?.reason, 'no_answer');
     const deep = '['.repeat(200_000);
     assert.equal(body(deep, { has: [['a']] })?.reason, 'no_answer');
   });

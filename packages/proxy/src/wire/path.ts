@@ -72,7 +72,6 @@ export function readAddress(target: string): RawAddress | AddressRefused {
 
 /** The text of a segment, if all programs would read the same text. */
 function decoded(raw: string): string | AddressRefused {
-  if (raw.includes('\\')) return refuse('A path has no backslash.');
   let text = raw;
   if (raw.includes('%')) {
     if (/%(?![\da-f]{2})/i.test(raw)) return refuse('In a path, two hexadecimal digits follow each "%".');

@@ -438,6 +438,22 @@ describe('a call', () => {
     }
   });
 
+  test('reads of what is no answer only so much that the connection can be used again', async () => {
+    for (const [sends, connections] of [
+      [(socket: Socket) => void socket.write(sized('x'.repeat(9_000), 'HTTP/1.1 500 No')), 1],
+      [
+        endless(`${CHUNKED.replace('200 OK', '500 No')}\r\n`, `ff\r\n${'x'.repeat(0xff)}\r\n`.repeat(40), 1),
+        2,
+      ],
+    ] as const) {
+      const server = await rawServer((socket) => sends(socket));
+      const upstream = upstreamAt(server.url, { concurrency: 1 });
+      // The second one gets the place of the first when that has been read.
+      for (let n = 0; n < 2; n++) assert.equal(short(await upstream.ask(request())), 'failed');
+      assert.equal(server.sockets.length, connections);
+    }
+  });
+
   test('ends when its caller leaves, wherever it is, and the connection with it', async () => {
     for (const sent of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe']) {
       const caller = new AbortController();
