@@ -144,6 +144,13 @@ function wholePart(service: Service | undefined, data: unknown): Part {
   return untrusted.length === 0 ? { data } : { data, metadata: { [UNTRUSTED_META]: untrusted } };
 }
 
+/** A JSON answer as a part. A list or a bare value of a seller's API, which no data part may be, stands in `answer`. */
+function jsonPart(text: string, service: Service | undefined): Part {
+  const value: unknown = text === '' ? {} : JSON.parse(text);
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return wholePart(service, isObject ? value : { answer: value });
+}
+
 /** A piece of such an answer, all of which may be outsiders' text. */
 export function pieceOfAnswer(service: Service | undefined, data: unknown): Part {
   const isOurs = service === undefined || untrustedPathsOf(service).length === 0;
@@ -152,7 +159,7 @@ export function pieceOfAnswer(service: Service | undefined, data: unknown): Part
 
 /** The parts of an answer. The last event of a streamed one has everything; one that its reader broke off has only its pieces. */
 function partsOf(mediaType: string, body: string | Buffer, service: Service | undefined): Part[] {
-  if (mediaType === 'application/json') return [wholePart(service, JSON.parse(body.toString()))];
+  if (mediaType === 'application/json') return [jsonPart(body.toString(), service)];
   if (mediaType === 'text/event-stream') {
     const events = eventsOf(body.toString());
     const whole = events.find(({ event }) => event === 'result');

@@ -2,6 +2,7 @@ import { sandboxMark } from '../http/sandbox-notice.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../service/define.ts';
 import { type DiscoveryContext, firstService, shopOf } from './context.ts';
+import { atItsRoute } from './own-address.ts';
 import { mppEndpointOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, networksFor, SPENDING_CAP_RULE, walletProgramOf } from './pay-by-wallet.ts';
 import { chainsOf } from './readable-chains.ts';
@@ -56,6 +57,7 @@ export function catalogEntry(service: Service, context: DiscoveryContext) {
     path: `/x402/${service.path}`,
     method: 'POST',
     endpoint: `${context.baseUrl}/x402/${service.path}`,
+    ...atItsRoute(service, context),
     name: service.name,
     tag: service.tag,
     category: service.tag,

@@ -7,6 +7,7 @@ import { dashedTag } from '../service/tag-words.ts';
 import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { type SharedFields, schemaNamed, sharedFields, usedComponents } from './openapi-components.ts';
+import { calledAt } from './own-address.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 import { answersJson } from './read-answer.ts';
@@ -26,6 +27,7 @@ export function openapiDocument(context: DiscoveryContext) {
   addOperations(paths, operationsOfParts(context));
   for (const service of context.services) {
     paths[`/x402/${service.path}`] = { post: paidOperation(service, context, shared) };
+    addOperations(paths, routeOperation(service, context, shared));
   }
   addOperations(paths, operationsOfRoutes(context));
   const twice = soldByMpp(context);
@@ -260,6 +262,20 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
   };
 }
 
+/** The same service at its own address, if it has one. */
+function routeOperation(service: Service, context: DiscoveryContext, shared: SharedFields): Operations {
+  const { route } = service;
+  if (route === null) return [];
+  const { path, answered, parameters, requestBody } = calledAt(route, service.mediaType);
+  const { requestBody: _, ...common } = paidOperation(service, context, shared);
+  const body = requestBody === undefined ? {} : { requestBody };
+  const operationId = camelCased(`direct-${service.path}`);
+  const responses = { 200: answered, ...FAILURES };
+  return [
+    { method: route.method, path, operation: { ...common, operationId, parameters, ...body, responses } },
+  ];
+}
+
 /** The same service at its address below `/mpp/`, where a key and x402 pay too. */
 function mppOperation(service: Service, context: DiscoveryContext) {
   const { available, reason } = context.availability(service);
@@ -299,7 +315,10 @@ const DRY_RUN_PARAMETER = {
   schema: { type: 'integer', enum: [1] },
 };
 
-function priceOf({ priceUsd }: Service) {
+function priceOf({ priceUsd, route }: Service) {
+  const prices = route?.shown.prices ?? null;
+  if (prices !== null)
+    return { mode: 'dynamic', currency: 'USD', min: prices.lowestUsd, max: prices.highestUsd };
   return { mode: 'fixed', currency: 'USD', amount: priceUsd };
 }
 

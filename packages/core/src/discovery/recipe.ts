@@ -2,6 +2,7 @@ import type { Service } from '../service/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
+import { atItsRoute } from './own-address.ts';
 import {
   MPP_CHALLENGE_SCHEME,
   MPP_CREDENTIAL_SCHEME,
@@ -34,6 +35,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     description: service.summary,
     method: 'POST',
     endpoint: endpointOf(service, context),
+    ...atItsRoute(service, context),
     priceUsd: service.priceUsd,
     available,
     unavailableReason: reason,

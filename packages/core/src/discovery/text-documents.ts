@@ -11,6 +11,7 @@ import {
 } from './context.ts';
 import { servesMcp } from './mcp-documents.ts';
 import { CORE_PART, openapiParts, sellsByName } from './openapi.ts';
+import { addressWords, priceWords } from './own-address.ts';
 
 import {
   firstServiceByMpp,
@@ -71,7 +72,7 @@ export function llmsText(context: DiscoveryContext): string {
         link(
           service.name,
           `/x402/recipes/${service.path}`,
-          `${service.priceUsd} USD. ${service.summary}${state}`,
+          `${priceWords(service)} USD. ${service.summary}${addressWords(service, context)}${state}`,
         ),
       );
     }

@@ -27,7 +27,7 @@ export function toolResultOf(answer: PaidAnswer, meta: Meta, service: Service | 
   };
   const json = jsonOf(answer);
   if (json !== null) {
-    const structuredContent = json === '' ? {} : JSON.parse(json);
+    const structuredContent = asObject(json === '' ? {} : JSON.parse(json));
     const untrusted = service === null ? [] : untrustedIn(service, structuredContent, status);
     return {
       content: [{ type: 'text', text: fencedText(json, untrusted, wordsOf(headers['x-call-id'])) }],
@@ -53,6 +53,12 @@ function unpaid({ headers, body }: PaidAnswer): CallToolResult {
 
 const mediaTypeOf = ({ headers }: PaidAnswer) =>
   (headers['content-type'] ?? 'application/json').split(';')[0] ?? '';
+
+/** A value as the object that a tool's structured content must be: a list or a bare value of a seller's API stands in `answer`. */
+function asObject(value: unknown): Record<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : { answer: value };
+}
 
 /** The text of an answer that is JSON; null for any other. */
 function jsonOf(answer: PaidAnswer): string | null {

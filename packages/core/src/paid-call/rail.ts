@@ -8,6 +8,8 @@ export interface Quote {
   priceMicros: bigint;
   /** The address that is bought, as the outside world sees it. */
   resourceUrl: string;
+  /** Whether it is bought at the own address of its service, by the method and in the form of its route. */
+  atRoute?: true;
   /** The MCP tool that is bought; absent for an HTTP address. */
   tool?: string;
   /** What the terms say about streaming; absent when the service does not stream. */

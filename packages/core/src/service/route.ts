@@ -37,4 +37,18 @@ export interface ServiceRoute {
    * @throws ServiceFailure 400 for a call that cannot be understood or priced; nothing is charged
    */
   read(call: SentCall): ReadCall;
+  readonly shown: ShownRoute;
+}
+
+/** A route as documents show it. */
+export interface ShownRoute {
+  /** JSON Schemas of its parts; null where its seller tells none. */
+  readonly path: Readonly<Record<string, unknown>> | null;
+  readonly query: Readonly<Record<string, unknown>> | null;
+  readonly body: Readonly<Record<string, unknown>> | null;
+  readonly answer: Readonly<Record<string, unknown>> | null;
+  /** A call that works: path and query, headers, and the body; undefined: it has none. */
+  readonly example: { url: string; headers: Readonly<Record<string, string>>; body: unknown };
+  /** Null where all calls cost the same. */
+  readonly prices: { lowestUsd: string; highestUsd: string; decidedBy: string } | null;
 }

@@ -2,22 +2,23 @@
 import { createHash } from 'node:crypto';
 import { priceInUsd } from '@farebox/core/ledger/money';
 import { defineContentService, type Service } from '@farebox/core/service/define';
-import type { ReadCall } from '@farebox/core/service/route';
+import type { ReadCall, ShownRoute } from '@farebox/core/service/route';
 import { type ContentAnswer, content } from '@farebox/core/words/answer';
 import { invalidInput, ServiceFailure } from '@farebox/core/words/failure';
-import type { Route } from '../config/proxy-config.ts';
+import { priceOfRequest } from '../config/price-of-request.ts';
+import type { PriceSource, Route } from '../config/proxy-config.ts';
 import { type FlatHeaders, headersForCaller, headersForUpstream } from '../wire/headers.ts';
 import {
   type AnswerRule,
   FAILURES,
   type FailureReason,
   mediaTypeOf,
+  type UpstreamAnswer,
   type UpstreamFailure,
   type UpstreamRefusal,
 } from '../wire/outcome.ts';
 import { readAddress, upstreamTarget } from '../wire/path.ts';
 import type { Upstream } from '../wire/upstream.ts';
-import { priceOf } from './price-of-call.ts';
 import { exampleOf, fieldsOf, type RouteFields, requestOf, type WrittenCall } from './route-input.ts';
 
 const MOST_PASSED_ON_CHARACTERS = 20_000;
@@ -67,6 +68,7 @@ export function routeService(parts: RouteParts): Service {
     route: {
       method: route.method,
       address: route.path.text,
+      shown: shownOf(route),
       read: ({ http, rawBody }) =>
         http === null
           ? readRequest(parts, written(route, fields, rawBody))
@@ -81,6 +83,40 @@ export function routeService(parts: RouteParts): Service {
       return askUpstream(parts, input as unknown as RouteCall, { callId: call.callId, signal, nowMs });
     },
   });
+}
+
+/** A route as documents show it. */
+function shownOf(route: Route): ShownRoute {
+  const { request, response, sale, example } = route;
+  const { params = {}, query = {}, headers = {}, body } = example ?? {};
+  const path = route.path.segments
+    .map((each) => (each.kind === 'literal' ? each.text : encodeURIComponent(params[each.name] ?? each.name)))
+    .join('/');
+  const search = new URLSearchParams(query);
+  const rule = sale.kind === 'by' ? sale.rule : null;
+  return {
+    path: request.path,
+    query: request.query,
+    body: request.body,
+    answer: response,
+    example: { url: `/${path}${search.size === 0 ? '' : `?${search}`}`, headers, body },
+    prices:
+      rule === null
+        ? null
+        : {
+            lowestUsd: priceInUsd(rule.lowestMicros),
+            highestUsd: priceInUsd(rule.highestMicros),
+            decidedBy: sourceWords(rule.source),
+          },
+  };
+}
+
+function sourceWords(source: PriceSource): string {
+  if (source.kind === 'field') return `the field ${source.names.join('.')} of the body`;
+  const place = { header: 'the header', query: 'the query parameter', path: 'the path parameter' }[
+    source.kind
+  ];
+  return `${place} ${source.name}`;
 }
 
 /** The most that one call costs. */
@@ -124,7 +160,9 @@ export function readRequest(parts: SentBy, { url, rawHeaders, rawBody }: Written
   });
   if ('refused' in headers) throw invalidInput('headers', headers.refused);
   const parameters = parametersAt(route, address.segments);
-  const priceMicros = priceOf(route, { address, parameters, rawHeaders, body });
+  const { query } = address;
+  const bytes = body ?? new Uint8Array();
+  const priceMicros = priceOfRequest(route.sale, { parameters, query, rawHeaders, body: bytes });
   const sent = (name: string) => headers.some((each, index) => index % 2 === 0 && each === name);
   const input: RouteCall = {
     target,
@@ -203,6 +241,7 @@ export async function askUpstream(
   });
   if (answered.kind === 'refusal') throw refused(route, answered);
   if (answered.kind === 'failure') throw failed(answered);
+  assertIsItsType(answered);
   const retrievedAt = new Date(nowMs()).toISOString();
   const { name } = route.upstream;
   const source = { name, url: `urn:source:${name}`, asOf: null, retrievedAt, cached: false, sandbox: false };
@@ -214,6 +253,16 @@ export async function askUpstream(
       status: answered.status,
     }),
   };
+}
+
+/** @throws ServiceFailure for what says that it is JSON and is none: no agent could read what it would pay for */
+function assertIsItsType({ headers, body, status }: UpstreamAnswer): void {
+  if (mediaTypeOf(headers) !== 'application/json' || body.length === 0) return;
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw unanswered('no_answer', null, `what is called JSON is none (status ${status})`);
+  }
 }
 
 function repeatOf({ effect, upstreamKnowsIdempotencyKey }: Route): 'read' | 'keyed' | 'never' {

@@ -335,7 +335,7 @@ function jsonOf(body: Buffer): { value: unknown } | null {
 }
 
 /** The media type of an answer in lower case, without parameters; null if it has none, or several. */
-function mediaTypeOf(headers: ReceivedHeaders): string | null {
+export function mediaTypeOf(headers: ReceivedHeaders): string | null {
   const [type = ''] = singleValue(headers['content-type'])?.split(';', 1) ?? [];
   return type.trim() === '' ? null : type.trim().toLowerCase();
 }

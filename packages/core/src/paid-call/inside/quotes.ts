@@ -87,11 +87,11 @@ function soldBy(
   service: Service,
   baseUrl: string,
   called: ReadCall | null,
-): Pick<Quote, 'resourceUrl' | 'tool'> {
-  if (tool === undefined) {
-    const address = prefix === '' ? (called?.address ?? service.route?.address) : undefined;
-    return { resourceUrl: `${baseUrl}${address ?? `${prefix}/${service.path}`}` };
-  }
+): Pick<Quote, 'resourceUrl' | 'tool' | 'atRoute'> {
+  const { route } = service;
+  if (prefix === '' && route !== null)
+    return { resourceUrl: `${baseUrl}${called?.address ?? route.address}`, atRoute: true };
+  if (tool === undefined) return { resourceUrl: `${baseUrl}${prefix}/${service.path}` };
   const name = tool(service);
   return { resourceUrl: `mcp://tool/${name}`, tool: name };
 }

@@ -1,4 +1,5 @@
 /** What a 402 says about paying by x402: version 2 in the header, version 1 in the body. */
+
 import { sandboxFields, sandboxMark } from '../../http/sandbox-notice.ts';
 import { priceInUsd } from '../../ledger/money.ts';
 import { newClaimSecret } from '../../paid-call/claim.ts';
@@ -11,6 +12,7 @@ import {
   outputSchemaOf,
   withoutProse,
 } from '../../service/json-schema.ts';
+import type { ServiceRoute } from '../../service/route.ts';
 import { ASSET_DECIMALS } from './networks.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';
@@ -158,16 +160,37 @@ function shortened(schema: JsonSchema): unknown {
  * @param body the schema of the request's body, when it is not the full one
  */
 export function bazaarOf(
-  { service, tool }: Quote,
+  { service, tool, atRoute }: Quote,
   body = withoutProse(inputSchemaOf(service)),
 ): Record<string, unknown> {
   if (tool !== undefined) return bazaarOfTool(service, tool);
+  const { route } = service;
+  if (route !== null && atRoute === true) return bazaarOfRoute(route);
   return {
     info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: service.example } },
     schema: {
       properties: {
         input: { properties: { method: { enum: ['POST'] }, body }, required: ['method', 'body'] },
         output: { properties: { example: answerOutlineOf(service) } },
+      },
+    },
+  };
+}
+
+/** The same for a service that is bought at an address of its own. */
+function bazaarOfRoute({ method, shown }: ServiceRoute): Record<string, unknown> {
+  const { example, query, body } = shown;
+  const asked = Object.fromEntries(new URL(example.url, 'http://route').searchParams);
+  const isRead = method === 'GET' || method === 'DELETE';
+  const sent = isRead ? { queryParams: asked } : { bodyType: 'json', body: example.body ?? {} };
+  const shape = isRead
+    ? { queryParams: withoutProse(query ?? { type: 'object' }) }
+    : { body: withoutProse(body ?? {}) };
+  return {
+    info: { input: { type: 'http', method, ...sent } },
+    schema: {
+      properties: {
+        input: { properties: { method: { enum: [method] }, ...shape }, required: ['method'] },
       },
     },
   };
