@@ -28,6 +28,7 @@ const COMMANDS = {
     args: ['apps/shop/src/commands/grant.ts'],
     install: 'product',
   },
+  import: { program: 'apps/shop/src/commands/import.ts', install: 'product' },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },
   backup: { program: 'packages/sandbox/src/backup.ts', install: 'product' },
   restore: { program: 'packages/sandbox/src/restore.ts', install: 'product' },

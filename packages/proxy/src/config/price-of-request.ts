@@ -10,7 +10,7 @@ import type { PriceRule, PriceSource, RouteExample, Sale } from './proxy-config.
 export interface PricedRequest {
   /** The decoded parameters of the path. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** As it came, with or without its question mark; empty for none. */
+  /** The query as it came, with or without its question mark; empty for none. */
   readonly query: string;
   /** Names and values in turn, as `rawHeaders` of node:http has them. */
   readonly rawHeaders: readonly string[];

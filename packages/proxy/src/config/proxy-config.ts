@@ -89,16 +89,16 @@ export interface SuccessRule {
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 export interface Route {
-  /** As it is written: `GET /v1/stations/:id`. */
+  /** The key as it is written: `GET /v1/stations/:id`. */
   readonly key: string;
   readonly method: Method;
   readonly path: PathPattern;
   readonly upstream: Upstream;
   readonly sale: Sale;
-  /** For accounts that were ever credited with money; 0: none. */
+  /** Free calls of each account that was ever credited with money; 0: none. */
   readonly freeCallsPerDay: number;
   readonly quota: Quota;
-  /** By the number of the account. Null in it: as for everybody. */
+  /** Single accounts by their numbers. Null in one: as for everybody. */
   readonly accounts: ReadonlyMap<string, Quota & { readonly priceMicros: bigint | null }>;
   readonly effect: 'read' | 'write';
   readonly upstreamKnowsIdempotencyKey: boolean;

@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 const LONGEST_MS = 10_000;
 const MOST_MEMORY_MB = 256;
 
-/** What a module's thread sends. */
+/** The message of a module's thread. */
 export type ModuleAnswer = { value: unknown } | { wrong: string };
 
 /** Imports a module and copies its default export. */
