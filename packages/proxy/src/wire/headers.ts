@@ -21,7 +21,7 @@ const OF_THE_SERVER =
 const NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 /** Field values as RFC 9110, section 5.5, has them: no CR, LF or NUL, and nothing beyond one byte a character. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** What all headers of a request may have together, in characters. */
+/** The most characters of all headers of a request together. */
 const MOST_CHARACTERS = 16_384;
 
 /** Tells whether a caller's header of this name may be sent on by a route that names it. @param name in lower case */
@@ -41,7 +41,7 @@ export interface HeadersRefused {
   readonly refused: string;
 }
 
-/** What decides about the headers of one request. */
+/** All that decides about the headers of one request. */
 export interface RequestHeaderParts {
   /** The caller's, as node:http has them in `rawHeaders`. */
   readonly received: FlatHeaders;
@@ -122,7 +122,7 @@ export function checkOwnHeaders(own: Readonly<Record<string, string>>): void {
 /** Headers of an upstream's answer, as undici has them: names in lower case. */
 export type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What each answer of an upstream says to browsers and caches, whatever the upstream would say. */
+/** Said to browsers and caches with each answer of an upstream, whatever the upstream would say. */
 const DECIDED: Readonly<Record<string, string>> = {
   'cache-control': 'private, no-store',
   // What an upstream answers stands under this server's address, and is no page of it.

@@ -1,10 +1,10 @@
 /**
- * What became of a call to an upstream: an answer, which is paid; the upstream's refusal, which the caller sees; or a failure, of which
+ * The end of a call to an upstream: an answer, which is paid; the upstream's refusal, which the caller sees; or a failure, of which
  * the caller learns only the kind. Only an answer costs anything.
  */
 import { type ReceivedHeaders, singleValue } from './headers.ts';
 
-/** What a route counts as an answer. */
+/** The rule by which a route counts something as an answer. */
 export interface AnswerRule {
   /** Statuses that count; null: every 2xx, with 206 only if `mayBePartial`. */
   readonly statuses: readonly number[] | null;
@@ -135,7 +135,7 @@ export function isOutage({ reason, upstreamStatus }: UpstreamFailure): boolean {
 export interface UpstreamFailure {
   readonly kind: 'failure';
   readonly reason: FailureReason;
-  /** What the operator reads about it. It holds no credential, and is not for callers. */
+  /** The operator's words for it. It holds no credential, and is not for callers. */
   readonly detail: string;
   /** The upstream's own status, if it had come that far. */
   readonly upstreamStatus: number | null;
@@ -159,7 +159,7 @@ export interface UpstreamRefusal {
 export interface UpstreamAnswer {
   readonly kind: 'answer';
   readonly status: number;
-  /** As they came. `headersForCaller` says which of them come back. */
+  /** Unchanged. `headersForCaller` says which of them come back. */
   readonly headers: ReceivedHeaders;
   readonly body: Buffer;
 }
@@ -241,7 +241,7 @@ function countsAsAnswer(status: number, { statuses, mayBePartial }: AnswerRule):
 export const readsBody = ({ has, hasNot, equals, lastEvent }: AnswerRule): boolean =>
   has.length + hasNot.length + equals.length > 0 || lastEvent !== null;
 
-/** What is known of a body when it has ended without an error. */
+/** All that is known of a body when it has ended without an error. */
 export interface BodyEnd {
   readonly bytes: number;
   /** Whether the event came that ends a whole stream. */

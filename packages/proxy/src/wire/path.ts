@@ -24,7 +24,7 @@ export interface RoutePattern {
 export interface RawAddress {
   /** Each segment of the path: as it came, and decoded. */
   readonly segments: readonly { readonly raw: string; readonly text: string }[];
-  /** As it came, with its question mark; empty if the address has none. */
+  /** Unchanged, with its question mark; empty if the address has none. */
   readonly query: string;
 }
 
@@ -108,7 +108,7 @@ const emptyNode = <Route>(): Node<Route> => ({
   ends: new Map(),
 });
 
-/** What a lenient server takes for the same name: in any case, with spaces or dots behind it. */
+/** The text that a lenient server takes for the same name: in any case, with spaces or dots behind it. */
 const leniently = (text: string): string =>
   text
     .normalize('NFKC')

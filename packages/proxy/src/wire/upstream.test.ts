@@ -38,7 +38,7 @@ const endless = (first: string, bytes: string, everyMs: number) => (socket: Sock
   drip(socket, bytes, everyMs);
 };
 
-/** What an upstream may do wrong, and what becomes of the call. */
+/** Each thing that an upstream may do wrong, and what becomes of the call. */
 const BROKEN: readonly Row[] = [
   { name: 'closes before its head', sends: (s) => s.end(), means: 'broken' },
   { name: 'resets before its head', sends: (s) => s.resetAndDestroy(), means: 'broken' },

@@ -65,7 +65,7 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Path and query, as `upstreamTarget` makes them. */
   readonly target: string;
-  /** As `headersForUpstream` makes them. */
+  /** Made by `headersForUpstream`. */
   readonly headers: FlatHeaders;
   readonly body: Buffer | null;
   readonly rule: AnswerRule;
