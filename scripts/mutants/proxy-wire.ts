@@ -96,6 +96,7 @@ export const PROXY_WIRE_MUTANTS: readonly MutantsOfFile[] = [
       ['...(keepAlive ? {} : { reset: true })', '...(keepAlive ? {} : { reset: false })'],
       ['if (failed !== null && isOutage(failed)) leave.failed();', 'if (failed !== null) leave.failed();'],
       ['if (refused === null) leave.began();', ''],
+      ['{ ...ended, wasSent }', 'ended'],
       ['        call.end();\n      });', '      });'],
       ["if (stopWaiting === null) resolve('full');", 'if (stopWaiting === null) resolve(null);'],
       ["signal?.addEventListener('abort', this.#left);", ''],

@@ -14,8 +14,8 @@ import {
   type UpstreamFailure,
 } from './outcome.ts';
 
-/** Bytes that wait for a reader; with more, nothing is taken from the connection. */
-const MOST_WAITING_BYTES = 65_536;
+/** Bytes that wait for a reader; with more, nothing is taken from the connection until half of them are read. */
+const MOST_WAITING_BYTES = 131_072;
 /** The body of what is no answer is read so far, so that its connection can be used again. */
 const MOST_DROPPED_BYTES = 65_536;
 /** Interim heads (1xx) before the real one. */
@@ -92,7 +92,7 @@ export class Exchange implements Dispatcher.DispatchHandler, OnSocket {
     const piece = this.#waiting.shift();
     if (piece !== undefined) {
       this.#waitingBytes -= piece.length;
-      if (this.#waitingBytes === 0) this.#resume();
+      if (this.#waitingBytes <= MOST_WAITING_BYTES / 2) this.#resume();
       return Promise.resolve(piece);
     }
     if (this.#end !== null) return Promise.resolve(this.#end.failed);

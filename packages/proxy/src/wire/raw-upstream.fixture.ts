@@ -10,6 +10,8 @@ export interface RawServer {
   requests: string[];
   /** The connections that were made. */
   sockets: Socket[];
+  /** Takes no further connections. */
+  stopListening(): void;
 }
 
 /** Something that a test waits for. */
@@ -25,7 +27,7 @@ export function signal<T = void>() {
 export async function rawServer(
   answer: (socket: Socket, request: string, index: number) => void,
 ): Promise<RawServer> {
-  const made: RawServer = { url: '', requests: [], sockets: [] };
+  const made: RawServer = { url: '', requests: [], sockets: [], stopListening: () => server.close() };
   const server = createServer((socket) => {
     made.sockets.push(socket);
     let text = '';

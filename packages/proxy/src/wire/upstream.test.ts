@@ -408,6 +408,15 @@ describe('a call', () => {
     }
   });
 
+  test('that was sent once may have been done, though it could not be sent again', async () => {
+    const server = await rawServer((socket) => {
+      server.stopListening();
+      socket.resetAndDestroy();
+    });
+    const failed = await upstreamAt(server.url).ask(request({ repeat: 'keyed', idempotencyKey: 'k' }));
+    assert(failed.kind === 'failure' && failed.reason === 'unreachable' && failed.wasSent);
+  });
+
   test('is made twice at most, and never again after the first byte', async () => {
     for (const [first, sent] of [
       ['', 2],

@@ -265,6 +265,7 @@ class OpenUpstream implements Upstream {
     call: RunningCall,
     leave: Leave,
   ): Promise<Begun | UpstreamFailure> {
+    let wasSent = false;
     for (let attempt = 1; ; attempt++) {
       let judged: 'answer' | 'refusal' = 'answer';
       const exchange = new Exchange(request.method, this.#settings, (head) => {
@@ -276,7 +277,10 @@ class OpenUpstream implements Upstream {
       });
       call.onStop((reason, detail) => exchange.stop(reason, detail));
       this.#dispatch(request, exchange);
-      const begun = await exchange.begun;
+      const ended = await exchange.begun;
+      wasSent ||= exchange.wasSent;
+      // The first attempt may have done what the second one could not even ask for.
+      const begun = 'kind' in ended ? { ...ended, wasSent } : ended;
       if (
         'kind' in begun &&
         attempt === 1 &&
