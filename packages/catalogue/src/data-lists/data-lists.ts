@@ -2,8 +2,8 @@
  * Lists that others publish: fetched by a job, kept in the database with their date and hash, handed to services within
  * their bound of age. Any number of replicas fetch a list once.
  */
-import { randomUUID } from 'node:crypto';
 import type { Database } from '@farebox/core/db/connection';
+import type { WatchedQueue } from '@farebox/core/db/leased-queue';
 import type { ListName, Lists } from '../services/listed-parties.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import { LIST_NAMES, LISTS } from './definitions.ts';
@@ -26,6 +26,8 @@ export interface ListState {
 }
 
 export interface DataLists {
+  /** The lists that are due. */
+  queue: WatchedQueue;
   lists: Lists;
   /** Fetches what is due, one list after the other, and says how many were fetched or confirmed. */
   fetchDue(stopping?: AbortSignal): Promise<number>;
@@ -48,16 +50,16 @@ export function createDataLists(
   const fetching = new ListFetching(sql, { ...parts, configured });
 
   return {
+    queue: fetching.queue,
     lists,
 
     async fetchDue(stopping) {
       let fetched = 0;
       await fetching.prepare();
       for (let taken = 0; taken < configured.length && stopping?.aborted !== true; taken++) {
-        const lease = randomUUID();
-        const row = await fetching.claim(lease);
+        const row = await fetching.claim();
         if (row === undefined) break;
-        const isGood = await fetching.fetch(row, lease, stopping).finally(() => lists.forget(row.name));
+        const isGood = await fetching.fetch(row, stopping).finally(() => lists.forget(row.name));
         if (isGood) fetched += 1;
       }
       return fetched;

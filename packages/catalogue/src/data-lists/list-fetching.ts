@@ -2,6 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Database } from '@farebox/core/db/connection';
+import { type Held, LeasedQueue, type WatchedQueue } from '@farebox/core/db/leased-queue';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import type { ListName } from '../services/listed-parties.ts';
 import { InvalidList } from '../upstreams/adapters/published-list.ts';
@@ -38,10 +39,17 @@ type Fetched = Awaited<ReturnType<(typeof LISTS)[ListName]['fetch']>>;
 export class ListFetching {
   readonly #sql: Database;
   readonly #parts: FetchingParts;
+  readonly #queue: LeasedQueue<ListRow>;
 
   constructor(sql: Database, parts: FetchingParts) {
     this.#sql = sql;
     this.#parts = parts;
+    this.#queue = openQueue(sql, parts);
+  }
+
+  /** The lists that are due. */
+  get queue(): WatchedQueue {
+    return this.#queue;
   }
 
   /** Makes a row for each list that has none: it is due at once. */
@@ -51,85 +59,95 @@ export class ListFetching {
         insert into data_lists (name, next_at) values (${name}, ${this.#at()}) on conflict (name) do nothing`;
   }
 
-  /** Takes up a list that is due. It is this lease's until that ends. */
-  async claim(lease: string): Promise<ListRow | undefined> {
-    const [row] = await this.#sql<ListRow[]>`
-      update data_lists set lease = ${lease}, next_at = ${this.#at(LEASE_MS)}
-      where name = (
-        select name from data_lists
-        where next_at <= ${this.#at()} and name = any(${this.#parts.configured as string[]})
-        order by next_at limit 1 for update skip locked
-      )
-      returning name, published_at, confirmed_at, sha256, parties, failures, failure`;
-    return row;
+  /** Takes up a list that is due. */
+  async claim(): Promise<Held<ListRow> | undefined> {
+    const [held] = await this.#queue.claim(1);
+    return held;
   }
 
   /** Fetches a list that was taken up. @returns whether it was fetched or confirmed. @throws a fault of ours */
-  async fetch(row: ListRow, lease: string, stopping: AbortSignal | undefined): Promise<boolean> {
+  async fetch(row: Held<ListRow>, stopping: AbortSignal | undefined): Promise<boolean> {
     try {
       const fetched = await LISTS[row.name].fetch(this.#parts.upstreams, stopping);
       if (row.sha256 !== null && row.sha256.toString('hex') === fetched.value.sha256)
-        return await this.#confirm(row.name, lease);
-      return await this.#replace(row, lease, fetched);
+        return await this.#confirm(row);
+      return await this.#replace(row, fetched);
     } catch (error) {
-      if (error instanceof InvalidList) return await this.#fail(row, lease, 'refused', error.message);
+      if (error instanceof InvalidList) return await this.#fail(row, 'refused', error.message);
       if (error instanceof UpstreamUnavailable || stopping?.aborted === true) {
         const why = error instanceof Error ? error.message : 'stopped';
-        return await this.#fail(row, lease, 'failed', why);
+        return await this.#fail(row, 'failed', why);
       }
-      await this.#fail(row, lease, 'failed', 'a fault of this server');
+      await this.#fail(row, 'failed', 'a fault of this server');
       throw error;
     }
   }
 
   /** The publisher still has the version that is kept. */
-  async #confirm(name: ListName, lease: string): Promise<true> {
-    await this.#sql`
-      update data_lists set lease = null, next_at = ${this.#at(EVERY_MS)}, failures = 0, failure = null,
-             confirmed_at = ${this.#at()}
-      where name = ${name} and lease = ${lease}`;
-    this.#parts.report({ list: name, outcome: 'confirmed' });
+  async #confirm(row: Held<ListRow>): Promise<true> {
+    await this.#queue.settle(row, { set: { failures: 0, failure: null, confirmed_at: this.#at() } });
+    this.#parts.report({ list: row.name, outcome: 'confirmed' });
     return true;
   }
 
   /** Puts a new version in the place of the one in use, unless there is a doubt about it. */
-  async #replace(row: ListRow, lease: string, { value: file, source }: Fetched): Promise<boolean> {
+  async #replace(row: Held<ListRow>, { value: file, source }: Fetched): Promise<boolean> {
     const { name } = row;
     const { publishedAt, parties } = await LISTS[name].read(file);
     const doubt = doubtOf(row, publishedAt, parties.length, this.#parts.nowMs());
-    if (doubt !== null) return this.#fail(row, lease, 'refused', doubt);
+    if (doubt !== null) return this.#fail(row, 'refused', doubt);
     const content = await promisify(gzip)(JSON.stringify(parties));
     const { url, sandbox, licence } = source;
     const from = this.#sql.json({ url, sandbox, ...(licence === undefined ? {} : { licence }) });
-    await this.#sql`
-      update data_lists set lease = null, next_at = ${this.#at(EVERY_MS)}, failures = 0, failure = null,
-             published_at = ${publishedAt}, confirmed_at = ${this.#at()},
-             sha256 = ${Buffer.from(file.sha256, 'hex')}, parties = ${parties.length}, content = ${content},
-             source = ${from}
-      where name = ${name} and lease = ${lease}`;
+    await this.#queue.settle(row, {
+      set: {
+        failures: 0,
+        failure: null,
+        published_at: publishedAt,
+        confirmed_at: this.#at(),
+        sha256: Buffer.from(file.sha256, 'hex'),
+        parties: parties.length,
+        content,
+        source: from,
+      },
+    });
     this.#parts.report({ list: name, outcome: 'replaced' });
     return true;
   }
 
-  async #fail(
-    { name, failures }: ListRow,
-    lease: string,
-    outcome: 'failed' | 'refused',
-    why: string,
-  ): Promise<false> {
+  async #fail(row: Held<ListRow>, outcome: 'failed' | 'refused', why: string): Promise<false> {
     const reason = why.slice(0, MOST_FAILURE_CHARACTERS);
-    const pauseMs = RETRIES_MS[Math.min(failures, RETRIES_MS.length - 1)];
-    await this.#sql`
-      update data_lists
-      set lease = null, next_at = ${this.#at(pauseMs)}, failures = failures + 1, failure = ${reason}
-      where name = ${name} and lease = ${lease}`;
-    this.#parts.report({ list: name, outcome, reason });
+    const failures = row.failures + 1;
+    await this.#queue.backOff(row, { attempts: failures, set: { failures, failure: reason } });
+    this.#parts.report({ list: row.name, outcome, reason });
     return false;
   }
 
   #at(inMs = 0): string {
     return new Date(this.#parts.nowMs() + inMs).toISOString();
   }
+}
+
+function openQueue(sql: Database, { configured, nowMs }: FetchingParts): LeasedQueue<ListRow> {
+  return new LeasedQueue(
+    sql,
+    {
+      name: 'data-lists',
+      table: 'data_lists',
+      key: ['name'],
+      columns: ['published_at', 'confirmed_at', 'sha256', 'parties', 'failures', 'failure'],
+      attempts: null,
+      leaseMs: LEASE_MS,
+      backOffMs: (failures) => RETRIES_MS[Math.min(failures, RETRIES_MS.length) - 1] ?? EVERY_MS,
+      mostAttempts: null,
+      settled: { againAfterMs: EVERY_MS },
+      givenUpAt: null,
+      only: (on) => on`name = any(${configured as string[]})`,
+      since: 'next_at',
+      waiting: (on, now) => on`next_at <= ${now}`,
+    },
+    nowMs,
+  );
 }
 
 /** Why a new list must not take the place of the one in use; null when it may. */

@@ -74,6 +74,7 @@ export function openSources(
       },
     ],
     metrics: metrics.registry,
+    queues: [dataLists.queue],
     close: upstreams.close,
   };
 }

@@ -124,7 +124,7 @@ for (const attempts of ['attempts', null])
     const changes: ((held: Held<Errand>) => Promise<boolean>)[] = [
       (held) => queue.settle(held, { set: { done_at: at() } }),
       (held) => queue.backOff(held),
-      (held) => queue.backOff(held, { pauseMs: 0 }),
+      (held) => queue.backOff(held, { attempts: 0 }),
       (held) => queue.giveUp(held),
       async (held) => (await queue.giveBack([held])) > 0,
       (held) => sql.begin((transaction) => queue.settle(held, { set: { done_at: at() }, on: transaction })),

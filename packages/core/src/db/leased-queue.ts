@@ -6,13 +6,13 @@
  * item next writes a later end and a higher number, so that a holder who comes back too late finds neither and changes
  * nothing.
  */
-import type { Fragment, PendingQuery, Row } from 'postgres';
+import type { Parameter, PendingQuery, Row } from 'postgres';
 import type { Database, Transaction } from './connection.ts';
 
 type On = Database | Transaction;
 type Condition = (on: On) => PendingQuery<Row[]>;
 /** New values by column. */
-export type Columns = Readonly<Record<string, string | number | boolean | null | Fragment>>;
+export type Columns = Readonly<Record<string, string | number | boolean | null | Buffer | Parameter>>;
 
 /** The largest depth that is told: counting costs no more than that. */
 const MOST_COUNTED = 10_000;
@@ -28,7 +28,7 @@ export interface QueueShape {
   /** The column that counts how often an item was taken; null: none does. */
   attempts: string | null;
   leaseMs: number;
-  /** The pause after so many attempts. */
+  /** The pause after so many attempts that failed. */
   backOffMs(attempts: number): number;
   /** After so many attempts an item is given up; null: never. */
   mostAttempts: number | null;
@@ -143,11 +143,11 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
   /**
    * Puts an item off after an attempt that failed.
    *
-   * @param change.pauseMs instead of what its attempts amount to
+   * @param change.attempts how many in a row failed, where the queue does not count them
    * @returns false, and changes nothing, when the item has passed to another
    */
-  async backOff(held: Held<Item>, { set = {}, on, pauseMs }: Change & { pauseMs?: number } = {}) {
-    const afterMs = pauseMs ?? this.#shape.backOffMs(held.heldAttempts);
+  async backOff(held: Held<Item>, { set = {}, on, attempts }: Change & { attempts?: number } = {}) {
+    const afterMs = this.#shape.backOffMs(attempts ?? held.heldAttempts);
     return (await this.#update(this.#heldBy(held, on), { next_at: this.#at(afterMs), ...set }, on)) > 0;
   }
 

@@ -104,8 +104,8 @@ type Failed = Ended & AfterFailure;
 
 /** The consequence of a failed attempt. */
 interface AfterFailure {
-  /** After how long it is sent again; null: never. */
-  pauseMs: number | null;
+  /** Whether it is not sent again. */
+  isOver: boolean;
   off: 'gone' | 'failing' | null;
 }
 
@@ -299,10 +299,9 @@ export class Courier {
   }
 
   /** @returns false when the message has passed to another, or waits no more */
-  async #noteFailed(transaction: Transaction, { message, sent, pauseMs }: Failed): Promise<boolean> {
+  async #noteFailed(transaction: Transaction, { message, sent, isOver }: Failed): Promise<boolean> {
     const change = { set: { last_result: sent.result }, on: transaction };
-    if (pauseMs === null) return this.#queue.giveUp(message, change);
-    return this.#queue.backOff(message, { ...change, pauseMs });
+    return isOver ? this.#queue.giveUp(message, change) : this.#queue.backOff(message, change);
   }
 
   #reportAll(taken: readonly Ended[], failed: readonly Failed[]): void {
@@ -316,20 +315,23 @@ export class Courier {
     for (const each of taken) report({ outcome: 'taken', ...about(each) });
     for (const each of failed) {
       report({ outcome: each.sent.outcome, ...about(each) });
-      if (each.pauseMs === null) report({ outcome: 'given-up', ...about(each) });
+      if (each.isOver) report({ outcome: 'given-up', ...about(each) });
       if (each.off !== null) report({ outcome: 'switched-off', ...about(each) });
     }
   }
 
   /** When a message is sent again, and whether its receiver is asked anything any more. */
   #afterFailure(message: Held<Claimed>, outcome: 'gone' | 'failed', answersOthers: boolean): AfterFailure {
-    if (outcome === 'gone') return { pauseMs: null, off: 'gone' };
+    if (outcome === 'gone') return { isOver: true, off: 'gone' };
     const { wanted_at: wantedAt, failing_since: failingSince } = message;
     const nowMs = this.#parts.nowMs();
     const pauseMs = this.#queue.mayTryAgain(message) ? QUEUE.backOffMs(message.heldAttempts) : null;
     const tooOld = nowMs - wantedAt.getTime() + (pauseMs ?? 0) > MAX_AGE_MS;
     const failedForMs = answersOthers ? 0 : nowMs - (failingSince?.getTime() ?? nowMs);
-    return { pauseMs: tooOld ? null : pauseMs, off: failedForMs >= SWITCHED_OFF_AFTER_MS ? 'failing' : null };
+    return {
+      isOver: pauseMs === null || tooOld,
+      off: failedForMs >= SWITCHED_OFF_AFTER_MS ? 'failing' : null,
+    };
   }
 
   async #tellByMail(transaction: Transaction, claimed: Claimed, off: 'gone' | 'failing'): Promise<void> {
