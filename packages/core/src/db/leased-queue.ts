@@ -32,8 +32,11 @@ export interface QueueShape {
   backOffMs(attempts: number): number;
   /** After so many attempts an item is given up; null: never. */
   mostAttempts: number | null;
-  /** The fate of an item that is settled: it stays and is due no more, it is deleted, or it falls due again after a while. */
-  settled: 'kept' | 'deleted' | { againAfterMs: number };
+  /**
+   * The fate of an item that is settled: it stays with an empty `next_at`, it stays and another column takes it out of `only`, it
+   * is deleted, or it falls due again after a while.
+   */
+  settled: 'kept' | 'marked' | 'deleted' | { againAfterMs: number };
   /** Column that says when an item was given up; null: none does. */
   givenUpAt: string | null;
   /** The rows that are items of this queue, where the table has others too. */
@@ -195,12 +198,10 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
   /** @returns how many rows it ended */
   async #end(where: PendingQuery<Row[]>, set: Columns, on: Transaction | undefined): Promise<number> {
     const { settled, table } = this.#shape;
+    if (settled === 'kept') return this.#update(where, { next_at: null, ...set }, on);
+    if (settled === 'marked') return this.#update(where, set, on);
     if (settled !== 'deleted')
-      return this.#update(
-        where,
-        { next_at: settled === 'kept' ? null : this.#at(settled.againAfterMs), ...set },
-        on,
-      );
+      return this.#update(where, { next_at: this.#at(settled.againAfterMs), ...set }, on);
     const sql = on ?? this.#sql;
     const { count } = await sql`delete from ${sql(table)} item where ${where}`;
     return count;

@@ -151,6 +151,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     notReady: async () => replica.notReady(),
     jobs: jobsOf(records, settings),
     metrics: needs.metrics.registry,
+    queues: [undelivered.queue],
     // Of what is undelivered nobody else knows: it may have been charged.
     leftOpen: () => ({ running: running(), undelivered: reconciler.unnoted().map(({ id }) => id) }),
     close: () => endCalls(house, records),

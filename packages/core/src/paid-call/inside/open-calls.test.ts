@@ -229,3 +229,20 @@ test('a call that was released before its refund was due is not refunded', async
   assert.deepEqual(await refundsOf(database.sql, account), []);
   assert.equal(await table.waiting(), 0);
 });
+
+test('an undelivered call is one process’s at a time, due again when that one has died, and gone once one is done', async () => {
+  const account = await customer();
+  const call = await begin(account);
+  let atMs = Date.now();
+  const [one, other] = [0, 0].map(() => createUndeliveredCalls(database.sql, () => atMs));
+  assert(one !== undefined && other !== undefined);
+  await one.note([{ ...call, retrievable: false }]);
+  const [late] = await one.lease(10);
+  assert(late !== undefined);
+  assert.deepEqual([late.id, late.accountId, late.priceMicros], [call.id, account, call.priceMicros]);
+  assert.deepEqual([await other.lease(10), await other.queue.depth()], [[], 1]);
+  atMs += 30_000;
+  assert.equal((await other.lease(10)).length, 1);
+  await one.done(late);
+  assert.deepEqual([await other.waiting(), await other.queue.depth()], [0, 0]);
+});

@@ -2,11 +2,9 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { PricedCall } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
-import type { UndeliveredCall, UndeliveredCalls } from './undelivered.ts';
+import type { LeasedCall, UndeliveredCall, UndeliveredCalls } from './undelivered.ts';
 
 const BATCH = 200;
-/** How long no other process tries a refund that this one is trying. */
-const LEASE_MS = 30_000;
 
 /**
  * Ends calls that a crash or a lost connection left open.
@@ -30,7 +28,7 @@ export function createReconciler(parts: {
   const { calls, ledger } = parts;
   let unnoted: UndeliveredCall[] = [];
   let noting: Promise<void> = Promise.resolve();
-  async function giveBack(call: UndeliveredCall): Promise<void> {
+  async function giveBack(call: LeasedCall): Promise<void> {
     const { status } = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
     const wasCharged = status !== 'done' && (await parts.undelivered.wasCharged(call));
     if (!wasCharged) parts.report('released', 1);
@@ -96,7 +94,7 @@ export function createReconciler(parts: {
       await note();
       let ended = 0;
       for (;;) {
-        const due = await parts.undelivered.lease(BATCH, LEASE_MS);
+        const due = await parts.undelivered.lease(BATCH);
         const outcomes = await Promise.allSettled(due.map(giveBack));
         ended += outcomes.filter(({ status }) => status === 'fulfilled').length;
         // A call that failed here is tried again when its lease is over.

@@ -1,5 +1,6 @@
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database } from '../../db/connection.ts';
+import { type Held, LeasedQueue, type QueueShape, type WatchedQueue } from '../../db/leased-queue.ts';
 import { HOUSE_ACCOUNTS, houseAccountName } from '../../ledger/accounts.ts';
 import type { PricedCall } from './call-steps.ts';
 
@@ -9,24 +10,56 @@ export interface UndeliveredCall extends PricedCall {
   retrievable: boolean;
 }
 
+interface Row {
+  account_id: bigint;
+  call_id: string;
+  service: string;
+  price_micros: bigint;
+  revenue_account: bigint;
+  retrievable: boolean;
+}
+
+/** One that a process has taken to deal with. */
+export interface LeasedCall extends UndeliveredCall {
+  held: Held<Row>;
+}
+
+const QUEUE: QueueShape = {
+  name: 'undelivered-calls',
+  table: 'undelivered_calls',
+  key: ['account_id', 'call_id'],
+  columns: ['service', 'price_micros', 'revenue_account', 'retrievable'],
+  attempts: null,
+  leaseMs: 30_000,
+  backOffMs: () => 30_000,
+  mostAttempts: null,
+  settled: 'deleted',
+  givenUpAt: null,
+  since: 'next_at',
+};
+
 /** The table of these calls. A row is deleted when its call has been dealt with. */
 export interface UndeliveredCalls {
   /** Stores them, in one commit. Storing one again changes nothing. */
   note(calls: readonly UndeliveredCall[]): Promise<void>;
-  /** Leases those that are due, for `leaseMs`. */
-  lease(limit: number, leaseMs: number): Promise<UndeliveredCall[]>;
+  readonly queue: WatchedQueue;
+  /** Takes so many at most of those that are due. One that is not done is due again when its lease is over. */
+  lease(limit: number): Promise<LeasedCall[]>;
   /**
    * Whether the price was taken. A call that is no longer open may also have been released by another job, or never
    * have begun.
    */
   wasCharged(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<boolean>;
-  done(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<void>;
+  /** Forgets a call that has been dealt with; whoever has it now would find the same. */
+  done(call: LeasedCall): Promise<void>;
   waiting(): Promise<number>;
 }
 
 export function createUndeliveredCalls(sql: Database, nowMs: () => number): UndeliveredCalls {
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
+  const queue = new LeasedQueue<Row>(sql, QUEUE, nowMs);
   return {
+    queue,
     async note(calls) {
       await sql`
         insert into undelivered_calls (account_id, call_id, service, price_micros, revenue_account, retrievable, next_at)
@@ -40,23 +73,8 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
         on conflict (account_id, call_id) do nothing`;
     },
 
-    async lease(limit, leaseMs) {
-      const rows = await sql<
-        {
-          account_id: bigint;
-          call_id: string;
-          service: string;
-          price_micros: bigint;
-          revenue_account: bigint;
-          retrievable: boolean;
-        }[]
-      >`
-        update undelivered_calls u set next_at = ${at(leaseMs)}
-        from (
-          select account_id, call_id from undelivered_calls where next_at <= ${at()}
-          order by next_at limit ${limit} for update skip locked
-        ) due
-        where u.account_id = due.account_id and u.call_id = due.call_id returning u.*`;
+    async lease(limit) {
+      const rows = await queue.claim(limit);
       return rows.map((row) => {
         const revenue = houseAccountName(row.revenue_account);
         if (revenue === null)
@@ -68,6 +86,7 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
           priceMicros: row.price_micros,
           revenue,
           retrievable: row.retrievable,
+          held: row,
         };
       });
     },
@@ -78,8 +97,8 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
       return row !== undefined;
     },
 
-    async done({ accountId, id }) {
-      await sql`delete from undelivered_calls where account_id = ${String(accountId)} and call_id = ${id}`;
+    async done({ held }) {
+      await queue.settle(held, { isFact: true });
     },
 
     async waiting() {
