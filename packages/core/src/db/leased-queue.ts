@@ -76,12 +76,14 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
   readonly #sql: Database;
   readonly #shape: QueueShape;
   readonly #nowMs: () => number;
+  readonly #watched: WatchedQueue;
 
   constructor(sql: Database, shape: QueueShape, nowMs: () => number) {
     this.name = shape.name;
     this.#sql = sql;
     this.#shape = shape;
     this.#nowMs = nowMs;
+    this.#watched = watchQueue(sql, shape, nowMs);
   }
 
   /** Takes so many items at most, of those that are due for longest. Until their lease ends nobody else gets them. */
@@ -175,24 +177,12 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
     return count;
   }
 
-  async depth(): Promise<number> {
-    const sql = this.#sql;
-    const [row] = await sql<{ depth: number }[]>`
-      select count(*)::integer as depth from (
-        select 1 from ${sql(this.#shape.table)} where ${this.#waiting(sql)} limit ${MOST_COUNTED}
-      ) waiting`;
-    return row?.depth ?? 0;
+  depth(): Promise<number> {
+    return this.#watched.depth();
   }
 
-  async oldestSeconds(): Promise<number> {
-    const sql = this.#sql;
-    const { table, since } = this.#shape;
-    const [row] = await sql<{ oldest: Date | null }[]>`
-      select min(since) as oldest from (
-        select ${sql(since)} as since from ${sql(table)} where ${this.#waiting(sql)} limit ${MOST_COUNTED}
-      ) waiting`;
-    const oldest = row?.oldest ?? null;
-    return oldest === null ? 0 : Math.max(0, this.#nowMs() - oldest.getTime()) / 1_000;
+  oldestSeconds(): Promise<number> {
+    return this.#watched.oldestSeconds();
   }
 
   /** @returns how many rows it ended */
@@ -250,14 +240,41 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
     return this.#shape.only?.(on) ?? on`true`;
   }
 
-  #waiting(on: On): PendingQuery<Row[]> {
-    const waits = this.#shape.waiting?.(on, this.#at()) ?? on`next_at is not null`;
-    return on`${waits} and ${this.#only(on)}`;
-  }
-
   #at(inMs = 0): string {
     return new Date(this.#nowMs() + inMs).toISOString();
   }
+}
+
+/** The figures of a queue, also of one whose items are not leased but locked. */
+export function watchQueue(
+  sql: Database,
+  { name, table, since, only, waiting }: Pick<QueueShape, 'name' | 'table' | 'since' | 'only' | 'waiting'>,
+  nowMs: () => number,
+): WatchedQueue {
+  const where = () => {
+    const waits = waiting?.(sql, new Date(nowMs()).toISOString()) ?? sql`next_at is not null`;
+    return sql`${waits} and ${only?.(sql) ?? sql`true`}`;
+  };
+  return {
+    name,
+
+    async depth() {
+      const [row] = await sql<{ depth: number }[]>`
+        select count(*)::integer as depth from (
+          select 1 from ${sql(table)} where ${where()} limit ${MOST_COUNTED}
+        ) waiting`;
+      return row?.depth ?? 0;
+    },
+
+    async oldestSeconds() {
+      const [row] = await sql<{ oldest: Date | null }[]>`
+        select min(since) as oldest from (
+          select ${sql(since)} as since from ${sql(table)} where ${where()} limit ${MOST_COUNTED}
+        ) waiting`;
+      const oldest = row?.oldest ?? null;
+      return oldest === null ? 0 : Math.max(0, nowMs() - oldest.getTime()) / 1_000;
+    },
+  };
 }
 
 /** What stands in a column of an item by which it is told from others. @throws when the queue is declared with another column */

@@ -32,6 +32,7 @@ export function openSoldKeys(
     name: 'sold-keys',
     creditServices: ['instant-api-key'],
     metrics: metrics.registry,
+    queues: [sold.queue],
     capability: {
       name: 'keySales',
       configured: true,

@@ -5,6 +5,8 @@
  * have ended.
  */
 import type { Database, Transaction } from '../db/connection.ts';
+import { eachDueRow } from '../db/due-rows.ts';
+import { type WatchedQueue, watchQueue } from '../db/leased-queue.ts';
 import { newApiKey } from '../keys/api-key.ts';
 import { type Lot, leftOf, lotsOf, type Part, spentLast } from '../keys/credit-lots.ts';
 import {
@@ -96,12 +98,19 @@ interface Sale {
 
 /** The table of them. */
 export class SoldKeys {
+  /** The sales that are not over. */
+  readonly queue: WatchedQueue;
   readonly #sql: Database;
   readonly #parts: SoldKeysParts;
 
   constructor(sql: Database, parts: SoldKeysParts) {
     this.#sql = sql;
     this.#parts = parts;
+    this.queue = watchQueue(
+      sql,
+      { name: 'sold-keys', table: 'sold_keys', since: 'created_at', waiting: (on) => on`closed_at is null` },
+      parts.nowMs,
+    );
   }
 
   /**
@@ -176,26 +185,15 @@ export class SoldKeys {
    * @throws the first failure, after the others had their turn
    */
   async finish(): Promise<number> {
-    let further = 0;
-    const failures: unknown[] = [];
-    // Onwards by time, and past what fails or is held: a batch of such is not the end.
-    for (let after: Due | undefined, more = true; more; ) {
-      const due: Due[] = await this.#dueAfter(after);
-      for (const each of due) {
-        try {
-          const outcome = await this.#bringFurther(each);
-          if (outcome === null) continue;
-          further += 1;
-          this.#parts.report(outcome, each.call_id);
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-      after = due.at(-1);
-      more = due.length === BATCH;
-    }
-    if (failures.length > 0) throw failures[0];
-    return further;
+    return eachDueRow({
+      pageAfter: (last: Due | undefined) => this.#dueAfter(last),
+      pageSize: BATCH,
+      act: async (due) => {
+        const outcome = await this.#bringFurther(due);
+        if (outcome !== null) this.#parts.report(outcome, due.call_id);
+        return outcome !== null;
+      },
+    });
   }
 
   /** @param patient whether to wait for whoever is at it @returns false when it was granted before, or they are */

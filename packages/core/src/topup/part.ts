@@ -66,6 +66,7 @@ export function openTopup(
     name: 'topup',
     creditServices: ['credits/topup/'],
     metrics: metrics.registry,
+    queues: [topups.queue],
     operations: [{ ...TOPUP_OPERATIONS, offered: () => x402.offered().length > 0 }],
     routes(http) {
       const addressLimit = house.limitByAddress();

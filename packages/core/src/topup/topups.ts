@@ -4,6 +4,8 @@
  * the next one with the same payment, or the job.
  */
 import type { Database, Transaction } from '../db/connection.ts';
+import { eachDueRow } from '../db/due-rows.ts';
+import { type WatchedQueue, watchQueue } from '../db/leased-queue.ts';
 import type { StoredApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
 import { recordRootBuyer } from '../keys/root-buyer.ts';
@@ -25,6 +27,8 @@ export type Beneficiary = { accountId: bigint } | { newKey: StoredApiKey };
 export type TopupOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back';
 
 export interface Topups {
+  /** The top-ups that are not over. */
+  readonly queue: WatchedQueue;
   /** Stores whose credit a call will buy. Grants nothing. */
   intend(callId: string, beneficiary: Beneficiary, amountMicros: bigint): Promise<void>;
   /**
@@ -165,6 +169,12 @@ export function createTopups(
   }
 
   return {
+    queue: watchQueue(
+      sql,
+      { name: 'topups', table: 'topups', since: 'created_at', waiting: (on) => on`closed_at is null` },
+      parts.nowMs,
+    ),
+
     async intend(callId, beneficiary, amountMicros) {
       const accountId = 'accountId' in beneficiary ? String(beneficiary.accountId) : null;
       const key = 'newKey' in beneficiary ? beneficiary.newKey : null;
@@ -178,28 +188,16 @@ export function createTopups(
       await grantOnce(callId, true);
     },
 
-    async finish() {
-      let further = 0;
-      const failures: unknown[] = [];
-      // Continues by time past top-ups that fail or are locked: a batch of such does not end the round.
-      for (let after: Due | undefined, more = true; more; ) {
-        const due: Due[] = await dueAfter(after);
-        for (const topup of due) {
-          try {
-            const outcome = await bringFurther(topup);
-            if (outcome === null) continue;
-            further += 1;
-            parts.report(outcome, topup.call_id);
-          } catch (error) {
-            failures.push(error);
-          }
-        }
-        after = due.at(-1);
-        more = due.length === BATCH;
-      }
-      if (failures.length > 0) throw failures[0];
-      return further;
-    },
+    finish: () =>
+      eachDueRow({
+        pageAfter: dueAfter,
+        pageSize: BATCH,
+        async act(topup: Due) {
+          const outcome = await bringFurther(topup);
+          if (outcome !== null) parts.report(outcome, topup.call_id);
+          return outcome !== null;
+        },
+      }),
   };
 
   /** Lists what is due next, in order of time. */
