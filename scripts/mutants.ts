@@ -8,6 +8,7 @@ import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
 import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
+import { QUEUES_MUTANTS } from './mutants/queues.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
 
 export const MUTANTS: readonly Mutant[] = [
@@ -20,4 +21,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...DEVICES_MUTANTS,
   ...EXECUTION_MUTANTS,
   ...PROXY_WIRE_MUTANTS,
+  ...QUEUES_MUTANTS,
 ].flatMap(mutantsIn);

@@ -134,6 +134,16 @@ describe('docs/operating.md', () => {
       [],
     );
   });
+
+  test('names every queue, and no other', () => {
+    const made = codesIn(sourceOf('**/*.ts'), /\bname: '([\w-]+)',\s+table: '/g);
+    assert(made.length > 5);
+    const [, section = ''] = /\n### Queues\n(.*?)\n##/s.exec(operating()) ?? [];
+    const listed = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) =>
+      names.split(', ').map((name) => name.replaceAll('`', '')),
+    );
+    assert.deepEqual(listed.filter((name) => name !== 'queue').toSorted(), made.toSorted());
+  });
 });
 
 /** The code of some folders of the server, without its tests. */

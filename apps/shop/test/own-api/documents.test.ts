@@ -105,7 +105,7 @@ test('what its API refuses is told with its status and words, and costs nothing'
   const lie = await fetch(`${server.url}/v1/lie`, { headers: { 'x-api-key': key } });
   assert.deepEqual([lie.status, (await jsonOf(lie)).charged], [502, false]);
   const me = await jsonOf(fetch(`${server.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
-  assert.equal(Number(me.balanceUsd ?? me.balance?.usd ?? me.credits?.remainingUsd ?? 1), 1);
+  assert.deepEqual([me.balanceUsd, me.reservedUsd], ['1.000000', '0.000000']);
 });
 
 test('an address that two programs could read differently is refused', async () => {

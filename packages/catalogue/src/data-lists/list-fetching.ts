@@ -118,7 +118,7 @@ export class ListFetching {
   async #fail(row: Held<ListRow>, outcome: 'failed' | 'refused', why: string): Promise<false> {
     const reason = why.slice(0, MOST_FAILURE_CHARACTERS);
     const failures = row.failures + 1;
-    await this.#queue.backOff(row, { attempts: failures, set: { failures, failure: reason } });
+    await this.#queue.backOff(row, { afterMs: pauseMs(failures), set: { failures, failure: reason } });
     this.#parts.report({ list: row.name, outcome, reason });
     return false;
   }
@@ -126,6 +126,11 @@ export class ListFetching {
   #at(inMs = 0): string {
     return new Date(this.#parts.nowMs() + inMs).toISOString();
   }
+}
+
+/** @param failures how many fetches in a row failed */
+function pauseMs(failures: number): number {
+  return RETRIES_MS[Math.min(failures, RETRIES_MS.length) - 1] ?? EVERY_MS;
 }
 
 function openQueue(sql: Database, { configured, nowMs }: FetchingParts): LeasedQueue<ListRow> {
@@ -138,7 +143,7 @@ function openQueue(sql: Database, { configured, nowMs }: FetchingParts): LeasedQ
       columns: ['published_at', 'confirmed_at', 'sha256', 'parties', 'failures', 'failure'],
       attempts: null,
       leaseMs: LEASE_MS,
-      backOffMs: (failures) => RETRIES_MS[Math.min(failures, RETRIES_MS.length) - 1] ?? EVERY_MS,
+      backOffMs: pauseMs,
       mostAttempts: null,
       settled: { againAfterMs: EVERY_MS },
       givenUpAt: null,

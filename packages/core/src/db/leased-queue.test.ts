@@ -90,6 +90,26 @@ test('two that claim at once share what is due, those that are due for longest f
   assert.deepEqual(await replica().claim(100), []);
 });
 
+test('those that are due since the same time come in the order that the queue names', async () => {
+  const queue = replica({ thenBy: 'what' });
+  for (const id of ['c', 'a', 'b']) await add(id);
+  for (const id of ['a', 'b', 'c']) assert.equal((await take(queue)).id, id);
+});
+
+test('an item whose state takes it out of its queue is done, and a late holder does not change that', async () => {
+  const queue = replica({ settled: 'marked', only: (on) => on`done_at is null`, attempts: null });
+  await add('a');
+  const late = await take(queue);
+  nowMs += LEASE_MS;
+  const held = await take(queue);
+  assert.equal(await queue.settle(late, { set: { done_at: at() } }), false);
+  assert(await queue.settle(held, { set: { done_at: at() } }));
+  assert.deepEqual(await rowOf('a'), { attempts: 0, dueInMs: LEASE_MS, done: true, givenUp: false });
+  assert.equal(await queue.backOff(held), false);
+  nowMs += LEASE_MS;
+  assert.deepEqual([(await queue.claim(1)).length, await queue.depth()], [0, 0]);
+});
+
 test('a row that somebody else holds a lock on keeps nobody waiting', async () => {
   const { sql } = database;
   await add('locked');
@@ -124,7 +144,7 @@ for (const attempts of ['attempts', null])
     const changes: ((held: Held<Errand>) => Promise<boolean>)[] = [
       (held) => queue.settle(held, { set: { done_at: at() } }),
       (held) => queue.backOff(held),
-      (held) => queue.backOff(held, { attempts: 0 }),
+      (held) => queue.backOff(held, { afterMs: 0 }),
       (held) => queue.giveUp(held),
       async (held) => (await queue.giveBack([held])) > 0,
       (held) => sql.begin((transaction) => queue.settle(held, { set: { done_at: at() }, on: transaction })),

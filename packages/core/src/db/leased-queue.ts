@@ -12,7 +12,9 @@ import type { Database, Transaction } from './connection.ts';
 type On = Database | Transaction;
 type Condition = (on: On) => PendingQuery<Row[]>;
 /** New values by column. */
-export type Columns = Readonly<Record<string, string | number | boolean | null | Buffer | Parameter>>;
+export type Columns = Readonly<
+  Record<string, string | number | bigint | boolean | null | Buffer | Parameter>
+>;
 
 /** The largest depth that is told: counting costs no more than that. */
 const MOST_COUNTED = 10_000;
@@ -37,6 +39,8 @@ export interface QueueShape {
    * is deleted, or it falls due again after a while.
    */
   settled: 'kept' | 'marked' | 'deleted' | { againAfterMs: number };
+  /** The column by which those are ordered that are due since the same time. */
+  thenBy?: string;
   /** Column that says when an item was given up; null: none does. */
   givenUpAt: string | null;
   /** The rows that are items of this queue, where the table has others too. */
@@ -94,7 +98,7 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
     const rows = await sql<Item[]>`
       with due as materialized (
         select ${sql([...key])} from ${sql(table)} where next_at <= ${this.#at()} and ${this.#only(sql)}
-        order by next_at limit ${most} for update skip locked
+        order by next_at ${this.#thenBy(sql)} limit ${most} for update skip locked
       )
       update ${sql(table)} item set next_at = ${leasedUntil} ${this.#counted(sql)}
       from due where ${this.#joined(sql)}
@@ -148,12 +152,12 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
   /**
    * Puts an item off after an attempt that failed.
    *
-   * @param change.attempts how many in a row failed, where the queue does not count them
+   * @param change.afterMs instead of what its attempts amount to
    * @returns false, and changes nothing, when the item has passed to another
    */
-  async backOff(held: Held<Item>, { set = {}, on, attempts }: Change & { attempts?: number } = {}) {
-    const afterMs = this.#shape.backOffMs(attempts ?? held.heldAttempts);
-    return (await this.#update(this.#heldBy(held, on), { next_at: this.#at(afterMs), ...set }, on)) > 0;
+  async backOff(held: Held<Item>, { set = {}, on, afterMs }: Change & { afterMs?: number } = {}) {
+    const pauseMs = afterMs ?? this.#shape.backOffMs(held.heldAttempts);
+    return (await this.#update(this.#heldBy(held, on), { next_at: this.#at(pauseMs), ...set }, on)) > 0;
   }
 
   /** Tries an item no more. @returns false, and changes nothing, when the item has passed to another */
@@ -234,6 +238,11 @@ export class LeasedQueue<Item extends object> implements WatchedQueue {
   #counted(on: On): PendingQuery<Row[]> {
     const { attempts } = this.#shape;
     return attempts === null ? on`` : on`, ${on(attempts)} = ${on(`item.${attempts}`)} + 1`;
+  }
+
+  #thenBy(on: On): PendingQuery<Row[]> {
+    const { thenBy } = this.#shape;
+    return thenBy === undefined ? on`` : on`, ${on(thenBy)}`;
   }
 
   #only(on: On): PendingQuery<Row[]> {

@@ -1,5 +1,6 @@
 /** Deposits that wallets claim before the chain could be asked about them. */
 import type { Database } from '@farebox/core/db/connection';
+import { type Held, LeasedQueue, type QueueShape } from '@farebox/core/db/leased-queue';
 
 /** So many may wait: what is beyond is found by its fee, or claimed again. Anybody may claim for any wallet, so none has a part of its own. */
 const MAX_PENDING = 10_000;
@@ -15,10 +16,28 @@ export interface Claim {
   claimed_at: Date;
 }
 
+const QUEUE: QueueShape = {
+  name: 'solana-claims',
+  table: 'solana_yield_claims',
+  key: ['signature', 'wallet'],
+  columns: ['claimed_usdc', 'claimed_at'],
+  attempts: null,
+  leaseMs: 120_000,
+  backOffMs: () => 60_000,
+  mostAttempts: null,
+  settled: 'marked',
+  givenUpAt: null,
+  only: (on) => on`state = 'pending'`,
+  since: 'claimed_at',
+};
+
 export type Claims = ReturnType<typeof createClaims>;
 
 export function createClaims(sql: Database, nowMs: () => number) {
+  const queue = new LeasedQueue<Claim>(sql, QUEUE, nowMs);
   return {
+    queue,
+
     /**
      * Keeps a claim until the chain has been asked.
      *
@@ -43,16 +62,8 @@ export function createClaims(sql: Database, nowMs: () => number) {
       return count === 1;
     },
 
-    /** Takes claims that are due; nobody else gets them before `untilMs`. */
-    async takeDue(most: number, untilMs: number): Promise<Claim[]> {
-      return sql<Claim[]>`
-        WITH due AS MATERIALIZED (
-          SELECT signature, wallet FROM solana_yield_claims WHERE state = 'pending' AND next_at <= ${new Date(nowMs())}
-          ORDER BY next_at LIMIT ${most} FOR UPDATE SKIP LOCKED)
-        UPDATE solana_yield_claims c SET next_at = ${new Date(untilMs)} FROM due
-        WHERE c.signature = due.signature AND c.wallet = due.wallet
-        RETURNING c.signature, c.wallet, c.claimed_usdc, c.claimed_at`;
-    },
+    /** Takes claims that are due. */
+    takeDue: (most: number): Promise<Held<Claim>[]> => queue.claim(most),
 
     /**
      * How many of a wallet's deposits wait for the chain to be asked. Anybody may claim for a wallet, and only the wallet itself can pay
@@ -60,16 +71,17 @@ export function createClaims(sql: Database, nowMs: () => number) {
      */
     pendingOf: (wallet: string) => pendingOf(sql, wallet),
 
-    async lookAgain({ signature, wallet }: Claim, nextMs: number): Promise<void> {
-      await sql`
-        UPDATE solana_yield_claims SET next_at = ${new Date(nextMs)}
-        WHERE signature = ${signature} AND wallet = ${wallet} AND state = 'pending'`;
-    },
+    /** @returns false when somebody else has it, or knows what it is */
+    lookAgain: (claim: Held<Claim>, afterMs: number) => queue.backOff(claim, { afterMs }),
+
+    /** The chain has said nothing of it. @returns false when somebody else has it, or knows what it is */
+    giveUp: (claim: Held<Claim>, reason: string) =>
+      queue.settle(claim, { set: { state: 'given_up', reason } }),
 
     /** The chain has said what it is. */
     async end(
       { signature, wallet }: Pick<Claim, 'signature' | 'wallet'>,
-      state: 'confirmed' | 'refused' | 'given_up',
+      state: 'confirmed' | 'refused',
       reason: string | null,
     ): Promise<void> {
       await sql`

@@ -1,5 +1,6 @@
 /** Fees that reached the treasury, and the deposits that they were paid for. A fee whose deposit never came is due back. */
 import type { Database, Transaction } from '@farebox/core/db/connection';
+import { type Held, LeasedQueue } from '@farebox/core/db/leased-queue';
 import { DEPOSIT_FEE_BPS } from './terms.ts';
 
 /** The units that a program may leave over of a deposit. */
@@ -94,7 +95,10 @@ async function match(transaction: Transaction, wallet: string): Promise<number> 
 
 /** Fees, as their deposits are looked for. */
 function sought(sql: Database, nowMs: () => number) {
+  const queue = openQueue(sql, nowMs);
   return {
+    queue,
+
     /** Keeps a fee; one that is known stays as it is. @param lookMs when its deposit is looked for */
     async keep(
       transaction: Transaction,
@@ -109,21 +113,13 @@ function sought(sql: Database, nowMs: () => number) {
     },
 
     /**
-     * Takes the fee whose deposit is to be looked for first; nobody else gets it before `untilMs`. One that is due back is still
-     * looked for, since its deposit may come late.
+     * Takes the fee whose deposit is to be looked for first. One that is due back is still looked for, since its deposit may
+     * come late.
      *
      * @returns null: none is due
      */
-    async takeDue(untilMs: number): Promise<Fee | null> {
-      const now = nowMs();
-      const [fee] = await sql<Fee[]>`
-        WITH due AS MATERIALIZED (
-          SELECT signature FROM solana_yield_fees
-          WHERE next_at <= ${new Date(now)} AND (state = 'waiting' OR
-            (state = 'unused' AND unused_at > ${new Date(now - LATE_MS)}))
-          ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-        UPDATE solana_yield_fees f SET next_at = ${new Date(untilMs)} FROM due WHERE f.signature = due.signature
-        RETURNING f.*`;
+    async takeDue(): Promise<Held<Fee> | null> {
+      const [fee] = await queue.claim(1);
       return fee ?? null;
     },
 
@@ -134,21 +130,17 @@ function sought(sql: Database, nowMs: () => number) {
      * @param at.from the slot in which the look that was cut began
      */
     async lookAgain(
-      signature: string,
-      at: { before: string | null; from: bigint | null; nextMs: number },
+      fee: Held<Fee>,
+      at: { before: string | null; from: bigint | null; afterMs: number },
     ): Promise<void> {
-      await sql`
-        UPDATE solana_yield_fees
-        SET looked_before = ${at.before}, looked_from = ${at.from}, next_at = ${new Date(at.nextMs)}
-        WHERE signature = ${signature} AND state IN ('waiting', 'unused')`;
+      const set = { looked_before: at.before, looked_from: at.from };
+      await queue.backOff(fee, { set, afterMs: at.afterMs });
     },
 
-    /** Its deposit did not come: the fee is due back. @param nextMs when it is looked for again */
-    async giveUp(signature: string, reason: Unused, nextMs: number): Promise<void> {
-      await sql`
-        UPDATE solana_yield_fees SET state = 'unused', reason = ${reason}, looked_before = NULL, looked_from = NULL,
-          unused_at = ${new Date(nowMs())}, next_at = ${new Date(nextMs)}
-        WHERE signature = ${signature} AND state = 'waiting'`;
+    /** Its deposit did not come: the fee is due back. @param afterMs when it is looked for again */
+    async giveUp(fee: Held<Fee>, reason: Unused, afterMs: number): Promise<void> {
+      const unused = { state: 'unused', reason, unused_at: new Date(nowMs()).toISOString() };
+      await queue.backOff(fee, { set: { ...unused, looked_before: null, looked_from: null }, afterMs });
     },
 
     /** The treasury has sent it back. */
@@ -158,6 +150,32 @@ function sought(sql: Database, nowMs: () => number) {
         WHERE signature = ${signature} AND state IN ('waiting', 'unused')`;
     },
   };
+}
+
+function openQueue(sql: Database, nowMs: () => number): LeasedQueue<Fee> {
+  return new LeasedQueue(
+    sql,
+    {
+      name: 'solana-fees',
+      table: 'solana_yield_fees',
+      key: ['signature'],
+      columns: [
+        ...['wallet', 'usdc', 'slot', 'at', 'state', 'reason', 'deposit_signature', 'refund_signature'],
+        ...['looked_before', 'looked_from'],
+      ],
+      attempts: null,
+      leaseMs: 120_000,
+      backOffMs: () => 60_000,
+      mostAttempts: null,
+      settled: 'marked',
+      givenUpAt: null,
+      only: (on) =>
+        on`(state = 'waiting' OR (state = 'unused' AND unused_at > ${new Date(nowMs() - LATE_MS)}))`,
+      since: 'at',
+      waiting: (on) => on`state = 'waiting'`,
+    },
+    nowMs,
+  );
 }
 
 /** The queries about known fees. */

@@ -3,6 +3,7 @@
  * fees that found no deposit are listed as due back. Every step may be made by several replicas at once and end anywhere: what is
  * taken is taken for a while, and what is written is written once.
  */
+import type { Held } from '@farebox/core/db/leased-queue';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Book } from './book.ts';
 import type { Claim, Claims } from './claims.ts';
@@ -16,8 +17,6 @@ import type { Portal } from './portal.ts';
 import type { Verify } from './verify.ts';
 import type { Walk } from './walk.ts';
 
-/** Work that was taken may be taken by another replica after this. */
-const LEASE_MS = 120_000;
 /** The claims that one request asks about. */
 const CLAIMS = 200;
 const UNREAD = 25;
@@ -107,8 +106,8 @@ async function inBatches(
 
 /** Claims whose transactions have landed are verified; the others wait, or have waited long enough. */
 async function settleClaims(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
-  const { node, claims, verify, nowMs } = parts;
-  const due = await claims.takeDue(CLAIMS, nowMs() + LEASE_MS);
+  const { node, claims, verify } = parts;
+  const due = await claims.takeDue(CLAIMS);
   if (due.length === 0) return 0;
   const { statuses, slot } = await node.statuses(due.map(({ signature }) => signature));
   let silent = 0;
@@ -127,19 +126,22 @@ async function settleClaims(parts: KeeperParts, stopping?: AbortSignal): Promise
 }
 
 /** @param unseenAt the slot that the node knew nothing of it at; null: it does not say */
-async function waitOrGiveUp(parts: KeeperParts, claim: Claim, unseenAt: number | null): Promise<void> {
+async function waitOrGiveUp(parts: KeeperParts, claim: Held<Claim>, unseenAt: number | null): Promise<void> {
   const { node, claims, logger, nowMs } = parts;
   const ageMs = nowMs() - claim.claimed_at.getTime();
   // A node that has stood still for as long knows nothing of what landed since.
   if (ageMs >= GIVEN_UP_MS.age && unseenAt !== null) {
     const seenMs = await node.blockTimeMs(unseenAt);
     if (seenMs !== null && seenMs >= claim.claimed_at.getTime() + GIVEN_UP_MS.chain) {
-      await claims.end(claim, 'given_up', 'NOT_SEEN');
-      logger.info({ signature: claim.signature, why: 'NOT_SEEN' }, 'a deposit that was claimed is given up');
+      if (await claims.giveUp(claim, 'NOT_SEEN'))
+        logger.info(
+          { signature: claim.signature, why: 'NOT_SEEN' },
+          'a deposit that was claimed is given up',
+        );
       return;
     }
   }
-  await claims.lookAgain(claim, nowMs() + Math.min(Math.max(ageMs / 4, AGAIN_MS.least), AGAIN_MS.most));
+  await claims.lookAgain(claim, Math.min(Math.max(ageMs / 4, AGAIN_MS.least), AGAIN_MS.most));
 }
 
 /** Moves that were confirmed become final, or are not on the chain any more. */
@@ -167,8 +169,8 @@ async function finish({ node, moves, logger }: KeeperParts): Promise<void> {
 
 /** Fetches what the walk listed, and writes it down. */
 async function readListed(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
-  const { node, walk, book, logger, nowMs } = parts;
-  const unread = await walk.takeUnread(UNREAD, nowMs() + LEASE_MS);
+  const { node, walk, book, logger } = parts;
+  const unread = await walk.takeUnread(UNREAD);
   for (const each of unread) {
     if (stopping?.aborted) break;
     const landed = await node.transaction(each.signature, 'finalized');
@@ -181,18 +183,18 @@ async function readListed(parts: KeeperParts, stopping?: AbortSignal): Promise<n
       continue;
     }
     if (landed !== 'unreadable') await book.enter(landed, true);
-    await walk.isRead(each.signature);
+    await walk.isRead(each);
   }
   return unread.length;
 }
 
 /** Deposits are looked for whose fees were paid; those that did not come make their fees due back. */
 async function findDeposits(parts: KeeperParts, stopping?: AbortSignal): Promise<void> {
-  const { node, fees, nowMs } = parts;
+  const { node, fees } = parts;
   const budget = { calls: ROUND.calls };
   let slot: bigint | null = null;
   for (let count = 0; count < ROUND.fees && budget.calls > 0 && stopping?.aborted !== true; count += 1) {
-    const fee = await fees.takeDue(nowMs() + LEASE_MS);
+    const fee = await fees.takeDue();
     if (fee === null) return;
     if (await fees.matchNow(fee.wallet, fee.signature)) continue;
     // Before the look: what is not listed then was in no block up to it.
@@ -200,14 +202,13 @@ async function findDeposits(parts: KeeperParts, stopping?: AbortSignal): Promise
     const from = fee.looked_before === null ? slot : (fee.looked_from ?? 0n);
     const looked = await lookForDeposit(parts, fee, budget);
     if (await fees.matchNow(fee.wallet, fee.signature)) continue;
-    const soonMs = nowMs() + AGAIN_MS.least * 3;
-    const lateMs = nowMs() + LATE_LOOK_MS;
-    if (!looked.isWhole) await fees.lookAgain(fee.signature, { before: looked.before, from, nextMs: soonMs });
+    const soonMs = AGAIN_MS.least * 3;
+    if (!looked.isWhole) await fees.lookAgain(fee, { before: looked.before, from, afterMs: soonMs });
     else if (fee.state === 'waiting' && from >= fee.slot + DEPOSIT_SLOTS)
-      await fees.giveUp(fee.signature, looked.failed ? 'DEPOSIT_FAILED' : 'NO_DEPOSIT', lateMs);
+      await fees.giveUp(fee, looked.failed ? 'DEPOSIT_FAILED' : 'NO_DEPOSIT', LATE_LOOK_MS);
     else {
-      const nextMs = fee.state === 'waiting' ? soonMs : lateMs;
-      await fees.lookAgain(fee.signature, { before: null, from: null, nextMs });
+      const afterMs = fee.state === 'waiting' ? soonMs : LATE_LOOK_MS;
+      await fees.lookAgain(fee, { before: null, from: null, afterMs });
     }
   }
 }

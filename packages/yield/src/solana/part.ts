@@ -73,6 +73,7 @@ export function openSolanaYield(
     assets: { '/yield': 'yield.html' },
     operations: [PORTAL_OPERATIONS, READING_OPERATIONS],
     metrics,
+    queues: [claims.queue, walk.queue, fees.queue],
     routes(http) {
       const asked = { ...common, baseUrl, limit: house.limitByAddress(), addressOf, freeReads };
       portalRoutes(http, {

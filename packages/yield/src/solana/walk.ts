@@ -5,6 +5,7 @@
 
 import { arrayLiteral } from '@farebox/core/db/array-literal';
 import type { Database } from '@farebox/core/db/connection';
+import { type Held, LeasedQueue, type QueueShape } from '@farebox/core/db/leased-queue';
 import type { FastifyBaseLogger } from 'fastify';
 import { type Listed, type Node, PAGE } from './node.ts';
 import type { Portal } from './portal.ts';
@@ -28,6 +29,22 @@ export interface Unread {
   /** How often it was asked for and not shown. */
   tries: number;
 }
+
+const QUEUE: QueueShape = {
+  name: 'solana-payments',
+  table: 'solana_yield_unread',
+  key: ['signature'],
+  columns: ['tries'],
+  // A node that is silent takes none of the tries.
+  attempts: null,
+  leaseMs: 120_000,
+  backOffMs: (tries) => Math.min(AGAIN_MS.first * 2 ** (tries - 1), AGAIN_MS.most),
+  mostAttempts: null,
+  settled: 'deleted',
+  givenUpAt: null,
+  thenBy: 'slot',
+  since: 'listed_at',
+};
 
 export type Walk = ReturnType<typeof createWalk>;
 
@@ -101,30 +118,22 @@ export function createWalk(parts: {
 
 /** The list of found transactions, until each has been looked at. */
 function listedOf(sql: Database, nowMs: () => number) {
+  const queue = new LeasedQueue<Unread>(sql, QUEUE, nowMs);
   return {
-    /** Takes listed ones to look at; nobody else gets them before `untilMs`. */
-    async takeUnread(most: number, untilMs: number): Promise<Unread[]> {
-      return sql<Unread[]>`
-        WITH due AS MATERIALIZED (
-          SELECT signature FROM solana_yield_unread WHERE next_at <= ${new Date(nowMs())}
-          ORDER BY next_at, slot LIMIT ${most} FOR UPDATE SKIP LOCKED)
-        UPDATE solana_yield_unread u SET next_at = ${new Date(untilMs)} FROM due WHERE u.signature = due.signature
-        RETURNING u.signature, u.tries`;
-    },
+    queue,
 
-    async isRead(signature: string): Promise<void> {
-      await sql`DELETE FROM solana_yield_unread WHERE signature = ${signature}`;
+    /** Takes listed ones to look at. */
+    takeUnread: (most: number): Promise<Held<Unread>[]> => queue.claim(most),
+
+    async isRead(unread: Held<Unread>): Promise<void> {
+      await queue.settle(unread, { isFact: true });
     },
 
     /** It is listed, and the node does not show it. @returns false: given up, having been asked for often enough */
-    async again({ signature, tries }: Unread): Promise<boolean> {
-      if (tries + 1 >= MAX_TRIES) {
-        await this.isRead(signature);
-        return false;
-      }
-      const next = new Date(nowMs() + Math.min(AGAIN_MS.first * 2 ** tries, AGAIN_MS.most));
-      await sql`
-        UPDATE solana_yield_unread SET next_at = ${next}, tries = ${tries + 1} WHERE signature = ${signature}`;
+    async again(unread: Held<Unread>): Promise<boolean> {
+      const tries = unread.tries + 1;
+      if (tries >= MAX_TRIES) return !(await queue.settle(unread));
+      await queue.backOff(unread, { set: { tries }, afterMs: QUEUE.backOffMs(tries) });
       return true;
     },
   };
