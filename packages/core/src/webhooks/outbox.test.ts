@@ -15,7 +15,7 @@ import type { CourierReport } from './courier.ts';
 import { createEventLog, type EventLog } from './event-log.ts';
 import { missedToday } from './missed.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
-import { createSender, type Sender } from './send.ts';
+import { createSender, type Sender, type Sent } from './send.ts';
 import { createWebhooks, type Webhooks } from './webhooks.ts';
 
 const SECOND_MS = 1_000;
@@ -556,6 +556,32 @@ test('who comes back too late changes nothing; what was taken, was taken', async
   const [delivery] = await listOf(other, id);
   assert.deepEqual([delivery?.attempts, delivery?.lastResult, delivery?.nextAt], [2, '204', null]);
   assert.equal((await webhooks.find(accountId, id))?.failingSince, null);
+});
+
+test('a copy that arrived after its lease is noted, and leaves the webhook to whoever has it now', async () => {
+  const { id } = await register('/in');
+  const [first, second] = [Promise.withResolvers<Sent>(), Promise.withResolvers<Sent>()];
+  const late = replica({ send: () => first.promise });
+  const other = replica({ send: () => second.promise });
+  await tell(1);
+  await late.send();
+  nowMs += MINUTE_MS;
+  await other.send();
+  nowMs += 1;
+  await tell(2);
+  first.resolve({ outcome: 'taken', result: '204' });
+  await late.idle();
+  const states = async () =>
+    (await listOf(other, id)).map(({ attempts, lastResult, deliveredAt }) => [
+      attempts,
+      lastResult,
+      deliveredAt !== null,
+    ]);
+  const [waiting, arrived] = [[0, null, false] as const, [2, '204', true] as const];
+  assert.deepEqual(await states(), [waiting, arrived]);
+  second.resolve({ outcome: 'failed', result: '500' });
+  await other.idle();
+  assert.deepEqual(await states(), [waiting, arrived], 'what has arrived is not sent again');
 });
 
 test('what is given up while it is being sent, because its webhook is switched off, does not wait again', async () => {
