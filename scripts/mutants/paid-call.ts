@@ -77,6 +77,9 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
         'await request.follow.stillWanted();',
       ],
       ["      money.fate = 'free';\n      await this.release", '      await this.release'],
+      ["        void this.release(call, 'BEGIN_UNKNOWN');\n", ''],
+      ['if (error instanceof QueueFull || error instanceof NotBegun) throw error;', ''],
+      ['if (nowMs() >= untilMs) return begun;', ''],
       ["error instanceof CallerGone ? 'TAKEN_BACK' : 'FAILED'", "'TAKEN_BACK'"],
       ['capture: false, outcome, answer: null', 'capture: true, outcome, answer: null'],
     ],
@@ -112,6 +115,19 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
         'const captured = await reservations.capture(sale, call, stored, at);',
         'const captured = { availableMicros: 0n };',
       ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/outcome.ts',
+    tests: ['packages/core/src/paid-call/inside/outcome.test.ts'],
+    bugs: [
+      ["return error.why === 'locked'", "return error.why !== 'locked'"],
+      ['  if (lost !== null) {', '  if (lost === undefined) {'],
+      [
+        '...(fields.length > 0 ? { fields } : {}), charged: false }',
+        '...(fields.length > 0 ? { fields } : {}) }',
+      ],
+      ["'SERVICE_ERROR', 'The service failed.')", "'SERVICE_ERROR', String(error))"],
     ],
   },
   {

@@ -117,6 +117,22 @@ describe('what fails costs nothing', () => {
   });
 });
 
+test('ACCOUNT_BUSY: while somebody else changes the account nothing is run and nothing charged', async () => {
+  const key = await server.key('1');
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  const before = runs;
+  await database.patient.begin(async (transaction) => {
+    await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for update`;
+    const refused = await server.call('obedient', key);
+    const { code, charged } = await jsonOf(refused);
+    assert.deepEqual([refused.status, code, charged], [503, 'ACCOUNT_BUSY', false]);
+    assert.equal(refused.headers.get('retry-after'), '2');
+  });
+  assert.deepEqual([runs, await balance(key)], [before, '1.000000']);
+  assert.equal((await server.call('obedient', key)).status, 200);
+  assert.equal(await balance(key), '0.900000');
+});
+
 describe('Idempotency-Key', () => {
   const once = { 'idempotency-key': 'order-1' };
 
@@ -158,6 +174,19 @@ describe('Idempotency-Key', () => {
     assert.equal((await jsonOf(body)).code, 'IDEMPOTENCY_KEY_REUSED');
     assert.equal((await server.call('obedient', await server.key('1'), { agentId: 'b' }, once)).status, 200);
     assert.equal(await balance(key), '0.900000');
+  });
+
+  test('ANSWER_EXPIRED: what is no longer kept is neither sold again under its key nor charged again', async () => {
+    const key = await server.key('1');
+    const first = await server.call('obedient', key, { agentId: 'a' }, once);
+    const callId = first.headers.get('x-call-id') ?? assert.fail();
+    const before = runs;
+    await database.sql`update call_answers set expires_at = now() - interval '1 second' where id = ${callId}`;
+    const late = await server.call('obedient', key, { agentId: 'a' }, once);
+    const told = await jsonOf(late);
+    assert.deepEqual([late.status, told.code, told.charged], [409, 'ANSWER_EXPIRED', true]);
+    assert.equal(told.callId, callId);
+    assert.deepEqual([runs, await balance(key)], [before, '0.900000']);
   });
 
   test('after a failure the key is free again', async () => {

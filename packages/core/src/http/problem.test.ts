@@ -7,7 +7,8 @@ const saying = (code: string) => Object.assign(new Error('not now'), { code });
 test('what the database could not do at this moment is a 503, and never the fault of the request', () => {
   // Lost, not found, too slow, locked, idle for too long within a transaction.
   for (const code of ['CONNECTION_CLOSED', 'EAI_AGAIN', '57014', '55P03', '25P03']) {
-    assert.equal(databaseAway(saying(code))?.status, 503, code);
+    const away = databaseAway(saying(code));
+    assert.deepEqual([away?.status, away?.code], [503, 'DATABASE_UNAVAILABLE'], code);
   }
 });
 

@@ -23,6 +23,12 @@ before(async () => {
     admit(limit, 'somebody', reply);
     return { success: true };
   });
+  app.get('/broken', () => {
+    throw new Error('the password is hunter2');
+  });
+  app.get('/away', () => {
+    throw Object.assign(new Error('hunter2 let nobody in'), { code: 'ECONNREFUSED' });
+  });
   app.get('/tomorrow', (_request, reply) => {
     reply.headers(rateHeaders({ allowed: true, limit: 10, remaining: 9, resetSeconds: 60 }));
     throw new Problem(429, 'ONCE_A_DAY', 'Once a day.', { headers: { 'retry-after': '86400' } });
@@ -70,6 +76,17 @@ test('what is too long or cannot be read is refused in the form of every other e
   assertHouseForm(headers, 431, 'HEADERS_TOO_LARGE');
   assertHouseForm(await raw('NOT HTTP AT ALL\r\n\r\n'), 400, 'INVALID_REQUEST');
   assertHouseForm(await raw(`GET /things/%zz HTTP/1.1\r\n${HOST}${close}\r\n`), 400, 'INVALID_REQUEST');
+});
+
+test('a fault of the server’s own, and a database that does not answer, tell nothing of what was thrown', async () => {
+  for (const [path, status, code] of [
+    ['/broken', 500, 'INTERNAL_ERROR'],
+    ['/away', 503, 'DATABASE_UNAVAILABLE'],
+  ] as const) {
+    const answer = await raw(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
+    assertHouseForm(answer, status, code);
+    assert(!answer.body.includes('hunter2'), answer.body);
+  }
 });
 
 test('a request that is never sent whole is ended soon after its time, in its head and in its body', async () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../http/problem.ts';
+import { NotBegun, QueueFull } from '../../ledger/group-commit.ts';
 import { CALL, saleOf, storeThat } from '../sale.fixture.ts';
 import type { FinishOutcome, PricedCall } from './call-steps.ts';
+import type { CallStore } from './calls.ts';
 import { CallerGone } from './outcome.ts';
+import { notBegun } from './refusal.ts';
 import { Reservations } from './reservations.ts';
 
 const ANSWER = { status: 200, headers: {}, body: '{"it":"is"}' };
@@ -21,6 +24,50 @@ function reservationsWith(ends: FinishOutcome | Error) {
   });
   return { reservations, undelivered, finished };
 }
+
+/** Reservations over a store that begins calls so, on a clock that reads as given and then stands. */
+function beginning(begin: CallStore['begin'], timesMs: number[] = []) {
+  const { calls, finished } = storeThat({ status: 'done', availableMicros: 0n });
+  const reservations = new Reservations({
+    calls: { ...calls, begin },
+    settlements: { lease: () => Promise.resolve(null) },
+    receiptsUrl: 'http://localhost/receipts/',
+    nowMs: () => timesMs.shift() ?? 0,
+    undelivered: () => {},
+  });
+  return { reservations, finished };
+}
+
+test('a ledger that breaks off has perhaps reserved: it is given back, and nothing was charged', async () => {
+  const { reservations, finished } = beginning(() => Promise.reject(new Error('the connection broke')));
+  const sale = saleOf({ identity: 'key:k-1' });
+  await assert.rejects(reservations.begin(CALL, sale, null), { status: 503, code: 'LEDGER_UNAVAILABLE' });
+  assert.equal(sale.money.fate, 'free');
+  assert.deepEqual(finished, [{ ...CALL, capture: false, outcome: 'BEGIN_UNKNOWN', answer: null }]);
+});
+
+test('a call that had no turn has reserved nothing, and gives nothing back', async () => {
+  for (const error of [new NotBegun('locked'), new NotBegun('not sent'), new QueueFull()]) {
+    const { reservations, finished } = beginning(() => Promise.reject(error));
+    await assert.rejects(reservations.begin(CALL, saleOf({ identity: null }), null), error);
+    assert.deepEqual(finished, []);
+  }
+});
+
+test('the same request that runs elsewhere for longer than it may is still running, and is not begun twice', async () => {
+  let asked = 0;
+  const begin = () => {
+    asked += 1;
+    return Promise.resolve({ status: 'running' } as const);
+  };
+  const { reservations } = beginning(begin, [0, 1_000_000]);
+  const sale = saleOf({ identity: 'key:k-1' });
+  const begun = await reservations.begin(CALL, sale, null);
+  assert.deepEqual([begun, asked], [{ status: 'running' }, 1]);
+  const refusal = await notBegun(sale, { status: 'running' });
+  assert(refusal instanceof Problem);
+  assert.deepEqual([refusal.status, refusal.code, sale.report.outcome], [503, 'STILL_RUNNING', 'conflict']);
+});
 
 test('an unknown end of a charge: who can ask again is told to, and who cannot is given the price back', async () => {
   for (const [identity, fate] of [
