@@ -422,12 +422,14 @@ describe('what one operator gives alone in a day', () => {
   for (const [what, who, prepare] of gifts)
     test(`counts ${what}, of which two at once find each other and all others count with them`, async () => {
       const two = [await prepare(), await prepare()];
-      const looked = Promise.withResolvers<void>();
+      const [locked, looked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       // Both have seen that one operator is enough before either is written.
       const held = database.patient.begin(async (transaction) => {
         await transaction`select 1 from operator_acts_head for update`;
+        locked.resolve();
         await looked.promise;
       });
+      await locked.promise;
       const asked = two.map((give) => give(who));
       await until('both to wait for their turn', async () => {
         const waiting = await database.patient`
