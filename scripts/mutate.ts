@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { makeTemplate } from '../apps/shop/test/database.fixture.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
+import { makeDatabaseFolder } from './database-folder.ts';
 import { type Mutant, planted } from './mutant.ts';
 import { MUTANTS } from './mutants.ts';
 import { findTestFiles } from './test-files.ts';
@@ -136,7 +137,8 @@ try {
   } else if (!mutants.some(({ tests }) => tests.some((test) => needing.has(test)))) {
     process.exitCode = await mutate(mutants, new NearTests(folder, environment));
   } else {
-    const embedded = await startEmbeddedPostgres(join(folder, 'database'), CONNECTIONS);
+    const databases = makeDatabaseFolder(1);
+    const embedded = await startEmbeddedPostgres(databases, CONNECTIONS);
     try {
       const template = await makeTemplate(embedded.url, { lastsNoLonger: true });
       const database = { TEST_DATABASE_URL: embedded.url, TEST_DATABASE_TEMPLATE: template.name };
@@ -144,6 +146,7 @@ try {
       await template.drop();
     } finally {
       await embedded.stop();
+      rmSync(databases, { recursive: true, force: true });
     }
   }
 } finally {

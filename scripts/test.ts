@@ -10,6 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LaneChain } from '../apps/shop/test/lane-chain.fixture.ts';
+import { makeDatabaseFolder } from './database-folder.ts';
 import { findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
 import { keepSeconds, listSeconds } from './test-seconds.ts';
@@ -63,9 +64,7 @@ try {
   const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
   // The runner takes as long to start a chain as a test does: where no lane has a second use for one, each test does it.
   const sharesChains = queue.filter(({ needsChain }) => needsChain).length > lanes;
-  await Promise.all(
-    Array.from({ length: lanes }, (_, lane) => runLane({ name: String(lane), sharesChains }, queue)),
-  );
+  await Promise.all(Array.from({ length: lanes }, () => runLane({ lanes, sharesChains }, queue)));
 
   const other = process.env.TEST_DATABASE_URL;
   const again = files.filter(({ needsDatabase }) => needsDatabase).map(jobOf);
@@ -107,22 +106,22 @@ function jobOf({ path, needsDatabase, needsChain }: TestFile): Job {
 
 type Variables = Readonly<Record<string, string>>;
 
-interface Lane {
-  name: string;
-  /** Whether its test files use one chain, one after another. */
+interface Lanes {
+  lanes: number;
+  /** Whether the test files of a lane use one chain, one after another. */
   sharesChains: boolean;
 }
 
 /**
- * Runs a lane. Its PostgreSQL takes ten seconds to come up and its chain one, so that each is started by the first job
+ * Runs one lane of several. Its PostgreSQL takes ten seconds to come up and its chain one, so that each is started by the first job
  * that needs it.
  */
-async function runLane({ name, sharesChains }: Lane, queue: Job[]): Promise<void> {
+async function runLane({ lanes, sharesChains }: Lanes, queue: Job[]): Promise<void> {
   let database: Promise<OwnDatabase> | undefined;
   let chain: LaneChain | undefined;
   try {
     await runJobs(queue, async ({ needsDatabase, needsChain }) => {
-      if (needsDatabase) database ??= startDatabase(join(folder, name));
+      if (needsDatabase) database ??= startDatabase(lanes);
       if (needsChain && sharesChains)
         chain ??= (await import('../apps/shop/test/lane-chain.fixture.ts')).openLaneChain();
       return {
@@ -140,14 +139,22 @@ interface OwnDatabase {
   stop(): Promise<void>;
 }
 
-async function startDatabase(directory: string): Promise<OwnDatabase> {
+async function startDatabase(lanes: number): Promise<OwnDatabase> {
   const { startEmbeddedPostgres } = await import('../packages/process/src/embedded-postgres.ts');
-  const embedded = await startEmbeddedPostgres(directory, CONNECTIONS_OF_A_LANE);
+  const directory = makeDatabaseFolder(lanes);
+  const remove = () => rmSync(directory, { recursive: true, force: true });
   try {
-    const { variables, drop } = await prepareDatabase(embedded.url, { lastsNoLonger: true });
-    return { variables, stop: () => drop().finally(() => embedded.stop()) };
+    const embedded = await startEmbeddedPostgres(directory, CONNECTIONS_OF_A_LANE);
+    const stop = () => embedded.stop().finally(remove);
+    try {
+      const { variables, drop } = await prepareDatabase(embedded.url, { lastsNoLonger: true });
+      return { variables, stop: () => drop().finally(stop) };
+    } catch (error) {
+      await stop();
+      throw error;
+    }
   } catch (error) {
-    await embedded.stop();
+    remove();
     throw error;
   }
 }

@@ -26,7 +26,9 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   const template = process.env.TEST_DATABASE_TEMPLATE;
   const name = randomName();
   const admin = connectDatabase(server.url, 1);
-  await admin.unsafe(`create database ${name}${template === undefined ? '' : ` template ${template}`}`);
+  await admin.unsafe(
+    `create database ${name}${template === undefined ? '' : ` template ${template} strategy file_copy`}`,
+  );
   const url = addressOf(server.url, name);
   const pools = connectPools(url, 8);
   if (template === undefined) await migrate(pools.patient);
@@ -57,6 +59,8 @@ export async function makeTemplate(
   const name = randomName();
   if (options.lastsNoLonger) {
     await admin.unsafe('alter system set fsync = off');
+    // Its folder may be in memory.
+    await admin.unsafe("alter system set max_wal_size = '256MB'");
     await admin.unsafe('select pg_reload_conf()');
   }
   await admin.unsafe(`create database ${name}`);

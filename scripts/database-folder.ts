@@ -1,0 +1,60 @@
+/**
+ * The folder for a database of the tests: in memory where the system has room there. A test makes a thousand files with
+ * each of its databases and removes them, for which ext4 takes longer the more files were removed in the last minutes.
+ */
+import { mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isAlive } from '../packages/process/src/is-alive.ts';
+
+/** More than the databases of a lane take at any time, with what they log. */
+const ROOM_BYTES = 2 * 1024 ** 3;
+const NAME = /^farebox-database-(\d+)-/;
+
+export interface Places {
+  /** A folder whose files are in memory; it may be absent. */
+  inMemory: string;
+  onDisk: string;
+  /** How much memory this process may still take. */
+  availableBytes(): number;
+}
+
+const OF_THIS_MACHINE: Places = {
+  inMemory: '/dev/shm',
+  onDisk: tmpdir(),
+  availableBytes: () => process.availableMemory(),
+};
+
+/**
+ * Makes a new folder, for whoever calls to remove. Folders of processes that could not do so any more are removed: they
+ * would take memory until the machine is started anew.
+ *
+ * @param folders how many the caller makes in all
+ */
+export function makeDatabaseFolder(folders: number, places = OF_THIS_MACHINE): string {
+  removeLeft(places.inMemory);
+  const parent = hasRoom(places, folders) ? places.inMemory : places.onDisk;
+  return mkdtempSync(join(parent, `farebox-database-${process.pid}-`));
+}
+
+/** Whether the databases fit twice: what else runs needs memory too. */
+function hasRoom({ inMemory, availableBytes }: Places, folders: number): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(inMemory);
+    return Math.min(bavail * bsize, availableBytes() / 2) >= folders * ROOM_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+function removeLeft(parent: string): void {
+  try {
+    for (const name of readdirSync(parent)) {
+      const pid = NAME.exec(name)?.[1];
+      if (pid !== undefined && !isAlive(Number(pid)))
+        rmSync(join(parent, name), { recursive: true, force: true });
+    }
+  } catch {
+    // There is no such folder, or it belongs to somebody else.
+  }
+}
