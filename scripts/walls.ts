@@ -184,7 +184,7 @@ export const CORE: House = {
         'http/',
         'db/connection.ts',
         'secrets/secrets.ts',
-        'service/json-schema.ts',
+        'service/{json-schema,route}.ts',
       ],
       because: 'Each rail implements one interface, and knows no other rail.',
     },
