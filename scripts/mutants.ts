@@ -9,6 +9,7 @@ import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
 import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
 import { QUEUES_MUTANTS } from './mutants/queues.ts';
+import { PROXY_PRICES_MUTANTS } from './mutants/proxy-prices.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
 
 export const MUTANTS: readonly Mutant[] = [
@@ -22,4 +23,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...EXECUTION_MUTANTS,
   ...PROXY_WIRE_MUTANTS,
   ...QUEUES_MUTANTS,
+  ...PROXY_PRICES_MUTANTS,
 ].flatMap(mutantsIn);

@@ -103,6 +103,8 @@ describe('a price by a field of the body', () => {
     ['{"model":"large\\u0000"}', 'PRICE_NOT_PLAIN model'],
     ['{"model":"7.0"}', 'PRICE_NOT_PLAIN model'],
     ['{"model":"0x7"}', 'PRICE_NOT_PLAIN model'],
+    ['{"model":1}', 'PRICE_NOT_PLAIN model'],
+    ['{"model":"on"}', 'PRICE_NOT_PLAIN model'],
     ['{"model":"constructor"}', 'PRICE_UNKNOWN model'],
     // No JSON object.
     ['[{"model":"small"}]', 'PRICE_NOT_PLAIN body'],
@@ -182,6 +184,13 @@ describe('a price by a field of the body', () => {
     const overlong = bytes('{"model":"small"}??');
     overlong.set([0xc1, 0xad], 17);
     assert.equal(outcome(MODELS, withBody(overlong)), 'PRICE_NOT_PLAIN body');
+  });
+
+  test('is not in the address too, which some frameworks join with the body', () => {
+    const also = (query: string) => outcome(NESTED, { ...withBody('{}'), query });
+    assert.equal(also('?options=1'), 'PRICE_DECIDED_TWICE options');
+    assert.equal(also('?options[size]=xl'), 'PRICE_NOT_PLAIN ?options');
+    assert.equal(also('?size=xl&options='), 30_000n);
   });
 
   test('leaves the bytes as they are', () => {
@@ -369,6 +378,20 @@ describe('a price by a parameter of the address', () => {
   ];
   for (const [sale, query, is] of rows)
     test(`${query} is ${is}`, () => assert.equal(outcome(sale, { ...NOTHING, query }), is));
+});
+
+test('a price by a parameter of the address is not in the body too, which some frameworks join with it', () => {
+  const sale = saleOf({ priceBy: { query: 'days', tiers: [{ upTo: 7, price: '0.01' }], absent: '0.02' } });
+  const also = (body: string, type: string, query = '') =>
+    outcome(sale, { ...withBody(body, ['content-type', type]), query });
+  const form = 'application/x-www-form-urlencoded';
+  assert.equal(also('{"days":30}', 'application/json'), 'PRICE_DECIDED_TWICE ?days');
+  assert.equal(also('{"Days":30}', 'application/json', '?days=7'), 'PRICE_NOT_PLAIN days');
+  assert.equal(also('x=1&days=30', form), 'PRICE_DECIDED_TWICE ?days');
+  assert.equal(also('days%5b%5d=30', form), 'PRICE_NOT_PLAIN ?days');
+  assert.equal(also('{"x":{"days":30}}', 'application/json', '?days=7'), 10_000n);
+  assert.equal(also('x=1', form), 20_000n);
+  assert.equal(also('days=30', 'text/plain'), 20_000n);
 });
 
 describe('a price by a header', () => {

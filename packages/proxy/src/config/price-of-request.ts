@@ -58,10 +58,16 @@ function nameOf(source: PriceSource): string {
 function decidingValue(source: PriceSource, request: PricedRequest): DecidingValue {
   if (source.kind === 'field') {
     refuseUnreadable(request);
+    // Some frameworks join the parameters of the address and the fields of the body.
+    const [outermost = ''] = source.names;
+    if (inQuery(outermost, request.query).kind !== 'absent') throw twice(outermost);
     return decidingField(request.body, source.names);
   }
   if (source.kind === 'header') return inHeaders(source.name, request.rawHeaders);
-  if (source.kind === 'query') return inQuery(source.name, request.query);
+  if (source.kind === 'query') {
+    if (inBody(source.name, request).kind !== 'absent') throw twice(`?${source.name}`);
+    return inQuery(source.name, request.query);
+  }
   const text = Object.hasOwn(request.parameters, source.name) ? request.parameters[source.name] : undefined;
   if (text === undefined || text === '') return { kind: 'absent' };
   // For servers that know parameters of segments, what follows a semicolon is none of the value.
@@ -98,6 +104,8 @@ function inTiers({ tiers }: PriceRule, text: string, field: string): bigint | un
 /** Whether a lenient server could take a text for a value that has a price. */
 function couldMean(text: string, value: string): boolean {
   if (likeness(text) === likeness(value)) return true;
+  if (value === 'true' && /^(1|t|y|yes|on)$/i.test(text)) return true;
+  if (value === 'false' && /^(0|f|n|no|off)$/i.test(text)) return true;
   return text.trim() !== '' && value.trim() !== '' && Number(text) === Number(value);
 }
 
@@ -168,6 +176,15 @@ function inQuery(name: string, query: string): DecidingValue {
   if (another !== undefined) throw twice(field);
   if (value === undefined || value === '') return { kind: 'absent' };
   return { kind: 'text', text: plainParameter(value, field) };
+}
+
+/** A parameter of the address as the body may have it too, in JSON or as a form. */
+function inBody(name: string, { rawHeaders, body }: PricedRequest): DecidingValue {
+  const type = valuesOf('content-type', rawHeaders)
+    .map(({ value }) => value.toLowerCase())
+    .join();
+  if (type.includes('x-www-form-urlencoded')) return inQuery(name, Buffer.from(body).toString('latin1'));
+  return type.includes('json') ? decidingField(body, [name]) : { kind: 'absent' };
 }
 
 /** A name as a lenient server would decode it: more than once, and byte by byte where it is no UTF-8. */
