@@ -70,6 +70,8 @@ describe('a price by a field of the body', () => {
     ['{"model":1.5}', 150_000n],
     ['{"model":"\\u0073mall"}', 10_000n],
     ['{"a":"\\\\","b":"\\"model\\":","model":"large"}', 500_000n],
+    ['{"a":"\\\\","model":"large","b":"x"}', 500_000n],
+    ['{"a":"\\\\\\"","model":"large"}', 500_000n],
     // Twice, and in other spellings.
     ['{"model":"small","model":"large"}', 'PRICE_DECIDED_TWICE model'],
     ['{"model":"small","model":"small"}', 'PRICE_DECIDED_TWICE model'],
@@ -170,10 +172,17 @@ describe('a price by a field of the body', () => {
         'multipart/form-data; boundary=x',
       ],
       'application/json; charset*=utf-16',
+      'application/json; charset=utf-8; charset=utf-8',
     ])
       assert.equal(type(bad), 'PRICE_NOT_PLAIN content-type', bad);
     assert.equal(type('application/json', 'application/json'), 'PRICE_DECIDED_TWICE content-type');
     assert.equal(outcome(MODELS, withBody(small, [])), 'PRICE_NOT_PLAIN content-type');
+    const underscored = withBody(small, ['content_type', 'application/json']);
+    assert.equal(outcome(MODELS, underscored), 'PRICE_NOT_PLAIN content-type');
+    assert.throws(
+      () => priceOfRequest(MODELS, withBody(`\ufeff${small}`)),
+      /must begin without a byte order mark/,
+    );
     const encoded = withBody(small, [...JSON_TYPE, 'Content-Encoding', 'gzip']);
     assert.equal(outcome(MODELS, encoded), 'PRICE_NOT_PLAIN content-encoding');
     const invalid = bytes('{"model":"small","x":"?"}');
@@ -374,6 +383,7 @@ describe('a price by a parameter of the address', () => {
     [KIND, '?kind=a%2520b', 'PRICE_NOT_PLAIN ?kind'],
     [KIND, '?kind=SMALL', 'PRICE_NOT_PLAIN ?kind'],
     [KIND, '?kind=small%00', 'PRICE_NOT_PLAIN ?kind'],
+    [KIND, '?kind=b%0A', 'PRICE_NOT_PLAIN ?kind'],
     [KIND, '?kinds=b', 1_000_000n],
   ];
   for (const [sale, query, is] of rows)

@@ -27,7 +27,6 @@ export function likeness(text: string): string {
   const [before = ''] = text.split('\0', 1);
   return before
     .normalize('NFKC')
-    .toUpperCase()
     .toLowerCase()
     .replaceAll(/[\s_-]/g, '');
 }
