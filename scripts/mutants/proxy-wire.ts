@@ -74,8 +74,7 @@ export const PROXY_WIRE_MUTANTS: readonly MutantsOfFile[] = [
     file: `${WIRE}/exchange.ts`,
     tests: [`${WIRE}/upstream.test.ts`, `${WIRE}/stream.test.ts`],
     bugs: [
-      ["head.framing === 'chunked' ? isEndOfConnection :", "head.framing === 'chunked' ? false :"],
-      ["head.framing === 'close' && !isOrderly", 'false'],
+      ['if (length === this.#bytes) {', 'if (length === -1) {'],
       ['if (this.#bytes > reading.mostBytes) {', 'if (this.#bytes > 10 * reading.mostBytes + 99_000_000) {'],
       ['    controller.pause();\n', ''],
       ["    // That nothing comes is then the reader's doing.\n    this.#stopTimer();\n", ''],
@@ -83,6 +82,14 @@ export const PROXY_WIRE_MUTANTS: readonly MutantsOfFile[] = [
       ["coding.trim().toLowerCase() === 'chunked' ? 'chunked' : null", "coding !== '' ? 'chunked' : null"],
       ['    this.#controller?.abort(new Error(failed.detail));\n', ''],
       ['    if (this.#bytes > MOST_DROPPED_BYTES) this.stop', '    if (this.#bytes < 0) this.stop'],
+    ],
+  },
+  {
+    file: `${WIRE}/lanes.ts`,
+    tests: [`${WIRE}/upstream.test.ts`],
+    bugs: [
+      ["if (event === 'end' && isWithinChunks()) {", "if (event === '') {"],
+      ["      event === 'error' && error", "      event === '' && error"],
     ],
   },
   {

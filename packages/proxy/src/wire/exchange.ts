@@ -2,10 +2,9 @@
  * One request on the wire, and what comes back: its head once, then its body at the pace of whoever reads it. Everything in it is
  * bounded in time and in size, and the end is whole only if the upstream framed it so.
  */
-import type { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { ReceivedHeaders } from './headers.ts';
-import type { OnSocket } from './lanes.ts';
+import type { Rider } from './lanes.ts';
 import {
   type AnswerHead,
   type FailureReason,
@@ -38,14 +37,14 @@ export interface BodyReading {
   judge(bytes: number): UpstreamFailure | null;
 }
 
-export class Exchange implements Dispatcher.DispatchHandler, OnSocket {
+export class Exchange implements Dispatcher.DispatchHandler, Rider {
   readonly #isHead: boolean;
   readonly #times: ExchangeTimes;
   readonly #read: (head: AnswerHead) => BodyReading | UpstreamFailure;
   readonly #begun = Promise.withResolvers<AnswerHead | UpstreamFailure>();
   readonly #over = Promise.withResolvers<UpstreamFailure | null>();
   #timer: NodeJS.Timeout | null;
-  #socket: () => Socket | null = () => null;
+  #starts: () => void = () => {};
   #controller: Dispatcher.DispatchController | null = null;
   #interimHeads = 0;
   #head: AnswerHead | null = null;
@@ -119,8 +118,12 @@ export class Exchange implements Dispatcher.DispatchHandler, OnSocket {
     );
   }
 
-  rides(socket: () => Socket | null): void {
-    this.#socket = socket;
+  rides(starts: () => void): void {
+    this.#starts = starts;
+  }
+
+  isWithinChunks(): boolean {
+    return this.#end === null && this.#head?.framing === 'chunked';
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -130,9 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler, OnSocket {
       return;
     }
     this.wasSent = true;
-    // The connection may be another one by the time that this one ends.
-    const socket = this.#socket();
-    this.#socket = () => socket;
+    this.#starts();
   }
 
   onResponseStarted(): void {
@@ -193,22 +194,16 @@ export class Exchange implements Dispatcher.DispatchHandler, OnSocket {
   }
 
   onResponseEnd(): void {
-    if (this.#end !== null) return;
-    const head = this.#head;
-    if (head === null) {
-      this.stop('broken', 'ended before its head');
-      return;
-    }
-    // undici takes the end of a connection for the end of a body in chunks, if the upstream closes after each answer.
-    const socket = this.#socket();
-    const isOrderly = socket === null ? false : !socket.destroyed;
-    const isEndOfConnection = socket?.readableEnded !== false || !isOrderly;
-    const isCut = head.framing === 'chunked' ? isEndOfConnection : head.framing === 'close' && !isOrderly;
-    if (isCut) this.stop('cut', `${head.framing} body ended by its connection after ${this.#bytes} bytes`);
-    else this.#settle(this.#reading?.judge(this.#bytes) ?? null);
+    if (this.#end === null) this.#settle(this.#reading?.judge(this.#bytes) ?? null);
   }
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    // Nothing was missing when it ended: it was only waiting for its reader.
+    const length = this.#head?.framing === 'length' ? Number(this.#head.headers['content-length']) : null;
+    if (length === this.#bytes) {
+      this.onResponseEnd();
+      return;
+    }
     const reason = !this.wasSent ? 'unreachable' : this.#head === null ? 'broken' : 'cut';
     this.stop(reason, describe(error));
   }

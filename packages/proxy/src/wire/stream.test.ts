@@ -172,6 +172,19 @@ describe('a stream', () => {
     assert.equal((await readAll(stream)).broke, null);
   });
 
+  test('is whole when all of it waits for its reader, and its connection has ended', async () => {
+    const most = 131_072;
+    const closed = signal();
+    const server = await rawServer((socket) => {
+      socket.once('close', () => closed.resolve());
+      socket.end(sized('x'.repeat(most)));
+    });
+    const stream = await begun(upstreamAt(server.url));
+    await closed.promise;
+    const { text, broke } = await readAll(stream);
+    assert.deepEqual([text.length, broke], [most, null]);
+  });
+
   test('ends in time though nobody reads it', async () => {
     const server = await rawServer((socket) => {
       socket.write(EVENTS);

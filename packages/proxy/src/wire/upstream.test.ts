@@ -356,6 +356,38 @@ describe('an upstream that', () => {
       });
 });
 
+test('no part of an answer is taken for the whole, wherever the connection ends, and however', async () => {
+  const whole = [
+    sized('hello'),
+    sized('hello', undefined, 'Connection: close\r\n'),
+    `${CHUNKED}\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\nX-Sum: 1\r\n\r\n`,
+    `${CHUNKED}Connection: close\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\nX-Sum: 1\r\n\r\n`,
+  ];
+  const server = await rawServer((socket, text) => {
+    const [, which = '', end = '', how = ''] = /^GET \/(\d+)\/(\d+)\/(\w+)/.exec(text) ?? [];
+    const part = whole[Number(which)]?.slice(0, Number(end)) ?? '';
+    if (how === 'ends') socket.end(part);
+    else socket.write(part, () => later(() => socket.resetAndDestroy()));
+  });
+  for (const keepAlive of [true, false]) {
+    const upstream = upstreamAt(server.url, { keepAlive, concurrency: 50, mostWaiting: 10_000 });
+    const calls = whole.flatMap((bytes, which) =>
+      Array.from({ length: bytes.length }, (_, end) =>
+        ['ends', 'resets'].map(async (how) => {
+          const outcome = await upstream.ask(request({ target: `/${which}/${end}/${how}` }));
+          assert.equal(outcome.kind, 'failure', `${how} after ${JSON.stringify(bytes.slice(0, end))}`);
+        }),
+      ).flat(),
+    );
+    await Promise.all(calls);
+    for (const [which, bytes] of whole.entries())
+      assert.equal(
+        (await upstream.ask(request({ target: `/${which}/${bytes.length}/ends` }))).kind,
+        'answer',
+      );
+  }
+});
+
 describe('a call', () => {
   test('sends the bytes that it was given, with the credentials of the upstream', async () => {
     const server = await rawServer((socket) => socket.end(sized('x')));
