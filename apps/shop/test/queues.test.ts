@@ -1,4 +1,4 @@
-/** What an operator sees of the queues of work of a server in which no part is off. */
+/** Holds that an operator sees every queue of work of a server in which no part is off. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

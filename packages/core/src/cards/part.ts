@@ -45,9 +45,8 @@ export function openCardMoney(
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): CardMoney {
   const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
-  const { sql } = house.pools;
   const { secretKey, webhookSecrets } = ours.reveal();
-  const debts = createDebts(sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
+  const debts = createDebts(house.pools.sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
   const walks = openWalks(house, { ledger: needs.ledger, keys: needs.keys, debts });
   const cards =
     secretKey === null
@@ -55,7 +54,7 @@ export function openCardMoney(
       : openCards({
           ...needs,
           settings: { ...settings, secretKey, webhookSecrets },
-          sql,
+          sql: house.pools.sql,
           debts,
           walks,
           baseUrl,

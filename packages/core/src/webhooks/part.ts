@@ -26,13 +26,12 @@ const LOW_LOOKED_EVERY_MS = 5_000;
 /** Events of an account, sent to where its owner wants them. */
 export function openWebhooks(
   house: House,
-  { settings }: Configured<typeof WEBHOOKS.variables>,
+  { settings: { privateAddresses: allowPrivate } }: Configured<typeof WEBHOOKS.variables>,
   needs: { keys: Keys; mailer: Mailer; secrets: Secrets; seal: Seal },
 ): Part & { outbox: Outbox; keyUsed(use: KeyUse): void } {
   const { pools, baseUrl, version, logger, addressOf, nowMs } = house;
   const { sql } = pools;
   const { keys, mailer, secrets, seal } = needs;
-  const { privateAddresses: allowPrivate } = settings;
   const metrics = createWebhookMetrics(() => missedToday(sql, nowMs()));
   const sender = createSender({ allowPrivate, userAgent: `Farebox/${version} (+${baseUrl})` });
   const webhooks = createWebhooks(sql, { seal, currentId: secrets.current.id, nowMs });
