@@ -239,19 +239,21 @@ export async function askUpstream(
     wholeTimeoutMs: route.timeoutMs,
     signal,
   });
+  if (answered.kind === 'failure') throw failed(route, answered);
   if (answered.kind === 'refusal') throw refused(route, answered);
-  if (answered.kind === 'failure') throw failed(answered);
   assertIsItsType(answered);
+  const headers = headersForCaller(answered.headers, {
+    named: new Set(route.answerHeaders),
+    status: answered.status,
+  });
+  if (holdsCredential(route, answered.body, ...Object.values(headers))) throw toldCredential();
   const retrievedAt = new Date(nowMs()).toISOString();
   const { name } = route.upstream;
   const source = { name, url: `urn:source:${name}`, asOf: null, retrievedAt, cached: false, sandbox: false };
   return {
     ...content(answered.body, { method: 'As its API answered.', sources: [source] }),
     status: answered.status,
-    headers: headersForCaller(answered.headers, {
-      named: new Set(route.answerHeaders),
-      status: answered.status,
-    }),
+    headers,
   };
 }
 
@@ -264,6 +266,28 @@ function assertIsItsType({ headers, body, status }: UpstreamAnswer): void {
     throw unanswered('no_answer', null, `what is called JSON is none (status ${status})`);
   }
 }
+
+/** A shorter secret may stand in any answer by chance. */
+const LEAST_SECRET_CHARACTERS = 8;
+
+/**
+ * Tells whether an upstream repeats what only it may know, as servers do that show a request to its sender. Buyers would read how
+ * to ask it unpaid.
+ */
+function holdsCredential({ upstream }: Route, ...told: readonly (Buffer | string)[]): boolean {
+  const secrets = upstream.credentials.flatMap(({ reveal }) => [
+    reveal(),
+    reveal().replace(/^[A-Za-z][A-Za-z0-9-]* /, ''),
+  ]);
+  return secrets
+    .filter(({ length }) => length >= LEAST_SECRET_CHARACTERS)
+    .some((secret) =>
+      [secret, encodeURIComponent(secret)].some((text) => told.some((each) => each.includes(text))),
+    );
+}
+
+const toldCredential = () =>
+  unanswered('no_answer', null, 'it repeated a credential of its own in what it sent');
 
 function repeatOf({ effect, upstreamKnowsIdempotencyKey }: Route): 'read' | 'keyed' | 'never' {
   if (effect === 'read') return 'read';
@@ -293,6 +317,7 @@ function ruleOf({ success }: Route, call: RouteCall): AnswerRule {
 /** The refusal of an upstream as ours: its status where that is the caller's matter, and what it said. */
 function refused(route: Route, { status, contentType, body }: UpstreamRefusal): ServiceFailure {
   const said = body === null ? null : saidBy(contentType, body);
+  if (holdsCredential(route, body ?? '', contentType ?? '')) return toldCredential();
   return new ServiceFailure({
     status: (PASSED_ON.find((each) => each === status) ?? 422) as 422,
     code: 'UPSTREAM_REFUSED',
@@ -315,9 +340,10 @@ function saidBy(contentType: string | null, body: Buffer): unknown {
   }
 }
 
-function failed({ reason, retryAfterMs, detail, upstreamStatus, said }: UpstreamFailure): ServiceFailure {
+function failed(route: Route, failure: UpstreamFailure): ServiceFailure {
+  const { reason, retryAfterMs, detail, upstreamStatus, said } = failure;
   const seen = upstreamStatus === null ? detail : `${detail} (status ${upstreamStatus})`;
-  return unanswered(reason, retryAfterMs, seen, said);
+  return unanswered(reason, retryAfterMs, seen, holdsCredential(route, said ?? '') ? null : said);
 }
 
 /**

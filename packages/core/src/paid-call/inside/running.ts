@@ -177,8 +177,7 @@ export class Runner {
         service.mediaType === 'application/json' && service.route === null
           ? { headers: JSON_HEADERS, body: this.#jsonOf(service, made, startedAtMs) }
           : contentOf(service, made);
-      if (Buffer.byteLength(answer.body) > maxAnswerBytes)
-        throw new Error('the answer is larger than may be kept');
+      if (Buffer.byteLength(answer.body) > maxAnswerBytes) throw tooLargeToKeep(service);
       return answer;
     } finally {
       stopListening();
@@ -276,6 +275,14 @@ export class Runner {
       nowMs,
     };
   }
+}
+
+/** Why an answer is not kept. The house writes its own answers small; how much the API behind a route sends is not for us to say. */
+function tooLargeToKeep({ route }: Service): Error {
+  const detail = new Error('the answer is larger than may be kept');
+  if (route === null) return detail;
+  const message = 'The answer of the server behind this route is larger than is kept here.';
+  return new ServiceFailure({ status: 502, code: 'UPSTREAM_FAILED', message, cause: detail });
 }
 
 /**
