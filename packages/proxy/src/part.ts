@@ -14,9 +14,12 @@ import type { MppRail } from '@farebox/core/rails/mpp/rail';
 import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { RESERVED_FIRST_SEGMENTS } from './config/route-key.ts';
 import { PROXY } from './declared.ts';
+import { takenOfRoute } from './own-addresses.ts';
 import { answerFree } from './sell/free-route.ts';
 import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
+import { readAddress } from './wire/path.ts';
 
 export { type OpenRoutes, PROXY };
 
@@ -56,7 +59,7 @@ export function openProxy(house: House, { routes, services, sales, mpp, x402, cr
       { operations: [], untold: [{ path: '/*', because: 'A route is described by its configuration.' }] },
     ],
     routes(http) {
-      refuseOwnAddresses(http, routes);
+      holdAgainstOwn(http, routes, house);
       const bodyLimit = Math.max(1, ...routes.routes.map(({ route }) => route.maxRequestBytes));
       http.route({
         method: [...METHODS],
@@ -93,20 +96,34 @@ function withMpp(door: Door, mpp: MppRail | null): Door {
   };
 }
 
-/** @throws StartError for a route whose address is one of this server's own */
-function refuseOwnAddresses(http: FastifyInstance, { routes }: OpenRoutes): void {
+/** How many own addresses a line of the log names. */
+const MOST_NAMED = 10;
+
+/**
+ * Tells in the log which own addresses a route's pattern covers.
+ *
+ * @throws StartError for a route of which this server's own addresses would leave nothing
+ */
+function holdAgainstOwn(http: FastifyInstance, { routes }: OpenRoutes, { logger }: House): void {
+  const own = http.knownAddresses.all();
   for (const { route } of routes) {
-    if (route.path.segments.some(({ kind }) => kind === 'parameter')) continue;
-    if (http.hasRoute({ method: route.method, url: route.path.text }))
+    const { whole, parts } = takenOfRoute(route, own);
+    if (whole !== null)
       throw new StartError(
-        `FAREBOX_CONFIG: ${route.key} is an address of this server itself. Give its upstream a prefix of its own.`,
+        `FAREBOX_CONFIG: ${route.key} is an address of this server itself${whole === route.path.text ? '' : ` (${whole})`}. Give its upstream a prefix of its own.`,
       );
+    if (parts.length === 0) continue;
+    const named = [...parts.slice(0, MOST_NAMED), ...(parts.length > MOST_NAMED ? ['…'] : [])].join(', ');
+    logger.warn(
+      `${route.key} covers addresses that this server answers itself: ${named}. Give its upstream a prefix of its own to sell those too.`,
+    );
   }
 }
 
 /** @throws Problem 404, 405, 400 or 413 for what no route takes */
 function findRoute(http: FastifyInstance, { table }: OpenRoutes, request: FastifyRequest): OpenRoute {
-  const { method, url } = request;
+  const { method, url, headers } = request;
+  if (isReserved(url)) throw http.knownAddresses.noRoute(method, pathOf(request)).problem;
   const asked = method === 'HEAD' ? 'GET' : method;
   const found = table.match(asked, url);
   if (found === null) {
@@ -120,11 +137,22 @@ function findRoute(http: FastifyInstance, { table }: OpenRoutes, request: Fastif
   if ('refused' in found)
     throw new Problem(found.status, 'INVALID_ADDRESS', found.refused, { details: { charged: false } });
   const { maxRequestBytes } = found.route.route;
-  if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes)
+  const length = Number(headers['content-length'] ?? 0);
+  // It is not read for a GET, so that an API which reads it would answer another question than was asked.
+  if (asked === 'GET' && (length > 0 || headers['transfer-encoding'] !== undefined))
+    throw new Problem(400, 'INVALID_REQUEST', 'A GET has no body here.', { details: { charged: false } });
+  if (length > maxRequestBytes)
     throw new Problem(413, 'BODY_TOO_LARGE', `The body of this route has at most ${maxRequestBytes} bytes.`, {
       details: { charged: false },
     });
   return found.route;
+}
+
+/** Whether an address is below those that are always this server's own, whether something is there or not. */
+function isReserved(url: string): boolean {
+  const address = readAddress(url);
+  const first = 'refused' in address ? undefined : address.segments[0]?.text.toLowerCase();
+  return first !== undefined && RESERVED_FIRST_SEGMENTS.includes(first);
 }
 
 interface At {

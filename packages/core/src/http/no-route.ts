@@ -25,6 +25,8 @@ const NOT_KEPT = { 'cache-control': 'no-store' };
 
 /** The addresses that have a route. `path` comes without a query everywhere. */
 export interface KnownAddresses {
+  /** All of them as they were registered, such as `/api/devices/:deviceId`, told or not. */
+  all(): readonly { readonly path: string; readonly methods: readonly string[] }[];
   /** The methods that an address takes, as `Allow` names them; null if it is unknown. Each takes OPTIONS too. */
   allow(path: string): string | null;
   /** The 405 for an address that takes other methods; null if it takes this one, or is unknown. */
@@ -89,6 +91,8 @@ export function noteRoutes(app: FastifyInstance): KnownAddresses {
   }
 
   return {
+    all: () =>
+      [...known].map(([path, { routes }]) => ({ path, methods: routes.flatMap(({ methods }) => methods) })),
     allow,
     otherMethod,
     noRoute(method, path) {

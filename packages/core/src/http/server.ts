@@ -269,6 +269,7 @@ function asProblem(error: FrameworkError): Problem {
   const lost = databaseAway(error);
   if (lost !== null) return lost;
   const status = error.statusCode ?? 500;
-  if (status >= 400 && status < 500) return new Problem(status, 'INVALID_REQUEST', error.message);
+  if (status >= 400 && status < 500)
+    return new Problem(status, 'INVALID_REQUEST', error.message, { details: { charged: false } });
   return new Problem(500, 'INTERNAL_ERROR', 'Something failed inside.');
 }

@@ -202,11 +202,15 @@ function parametersAt(
 /** The digest of what is asked: method, path, query, the headers that the route names, and the body's bytes. */
 function fingerprintOf(route: Route, url: string, headers: FlatHeaders, body: Buffer | null): Buffer {
   const named = new Set([...route.requestHeaders, ...(body === null ? [] : ['content-type'])]);
-  const counted = headers.flatMap((name, index) =>
-    index % 2 === 0 && named.has(name) ? [[name, headers[index + 1] ?? '']] : [],
-  );
+  const counted = headers
+    .flatMap((name, index) =>
+      index % 2 === 0 && named.has(name) ? [{ name, value: headers[index + 1] ?? '' }] : [],
+    )
+    // By name alone: values of one name that change places are another request.
+    .sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1))
+    .map(({ name, value }) => [name, value]);
   return createHash('sha256')
-    .update(JSON.stringify([route.method, url, counted.sort()]))
+    .update(JSON.stringify([route.method, url, counted]))
     .update('\n')
     .update(body ?? '')
     .digest();

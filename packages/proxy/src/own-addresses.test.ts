@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readRouteKey } from './config/route-key.ts';
+import { takenOfRoute } from './own-addresses.ts';
+
+const OWN = [
+  { path: '/', methods: ['GET', 'HEAD'] },
+  { path: '/health', methods: ['GET', 'HEAD'] },
+  { path: '/pages/:service', methods: ['GET', 'HEAD'] },
+  { path: '/api/keys', methods: ['POST'] },
+];
+
+function taken(key: string) {
+  const route = readRouteKey(key);
+  assert(!('wrong' in route));
+  return takenOfRoute(route, OWN);
+}
+
+test('a route of which the own addresses leave nothing is found, however it is written', () => {
+  for (const [key, whole] of [
+    ['GET /', '/'],
+    ['GET /health', '/health'],
+    ['GET /health/', '/health'],
+    ['GET /pages/one', '/pages/:service'],
+    ['GET /pages/:page', '/pages/:service'],
+    ['POST /api/keys', '/api/keys'],
+  ] as const)
+    assert.deepEqual(taken(key), { whole, parts: [] }, key);
+});
+
+test('a pattern is told the own addresses that it covers; another method, length or text is nothing of ours', () => {
+  assert.deepEqual(taken('GET /:a'), { whole: null, parts: ['/health'] });
+  assert.deepEqual(taken('GET /:a/:b'), { whole: null, parts: ['/pages/:service'] });
+  assert.deepEqual(taken('POST /:a/:b'), { whole: null, parts: ['/api/keys'] });
+  for (const key of ['POST /health', 'GET /Health', 'GET /health/now', 'GET /api/keys', 'PUT /:a'])
+    assert.deepEqual(taken(key), { whole: null, parts: [] }, key);
+});

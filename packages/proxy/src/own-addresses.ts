@@ -1,0 +1,40 @@
+/** Holds the routes of a configuration against the addresses of this server itself, which win. */
+import type { PathPattern } from './config/route-key.ts';
+
+/** An address of this server as it is registered, such as `/pages/:service`. */
+export interface OwnAddress {
+  readonly path: string;
+  readonly methods: readonly string[];
+}
+
+/** What this server's own addresses take of a route. */
+export interface TakenOfRoute {
+  /** The own address that takes every call of the route, so that none would reach it; null: none does. */
+  readonly whole: string | null;
+  /** Own addresses that the route's pattern covers too. They answer by themselves. */
+  readonly parts: readonly string[];
+}
+
+/** Tells which of a server's own addresses answer what a route would. */
+export function takenOfRoute(
+  { method, path }: { readonly method: string; readonly path: PathPattern },
+  own: readonly OwnAddress[],
+): TakenOfRoute {
+  const theirs = path.segments.map((each) => (each.kind === 'literal' ? each.text : null));
+  // A slash at the end makes no other address of this server's own.
+  if (theirs.length > 1 && theirs.at(-1) === '') theirs.pop();
+  const parts: string[] = [];
+  for (const address of own) {
+    if (!address.methods.includes(method)) continue;
+    const ours = address.path.split('/').slice(1);
+    if (ours.length !== theirs.length) continue;
+    const isParameter = (text: string) => text.startsWith(':');
+    if (!ours.every((text, index) => isParameter(text) || theirs[index] === null || theirs[index] === text))
+      continue;
+    if (ours.every((text, index) => isParameter(text) || theirs[index] === text))
+      return { whole: address.path, parts: [] };
+    // A parameter is never empty, so that `/:name` does not cover `/`.
+    if (ours.every((text) => text !== '')) parts.push(address.path);
+  }
+  return { whole: null, parts: parts.sort() };
+}
