@@ -121,7 +121,7 @@ function writeManifest(name: Packed, stage: string): void {
   });
   const packed = {
     ...manifest,
-    engines: { node: '>=22.18' },
+    engines: { node: '>=22.19' },
     ...(manifest.exports === undefined ? {} : { exports: Object.fromEntries(compiled) }),
   };
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);

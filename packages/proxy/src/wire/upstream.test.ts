@@ -227,7 +227,7 @@ const BROKEN: readonly Row[] = [
   {
     name: 'has no content, and yet one',
     sends: (s) => s.end(sized('hello', 'HTTP/1.1 204 No Content')),
-    means: 'cut',
+    means: 'answer 204 ',
   },
   {
     name: 'has a header too large',
