@@ -75,6 +75,7 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/keys/rotations.ts',
     tests: [KEYS_TEST],
     bugs: [
+      [" and status = 'active'", " and status <> 'revoked'"],
       ['const ROTATIONS_A_DAY = 24;', 'const ROTATIONS_A_DAY = 25;'],
       ['const ROTATED_KEPT_MS = 90 * DAY_MS;', 'const ROTATED_KEPT_MS = 9 * DAY_MS;'],
       ['if (replaced.length > 0) await refuseTooMany(transaction, account.id, nowMs());', ''],
