@@ -7,11 +7,17 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { makeDatabaseFolder, type Places } from './database-folder.ts';
 
 const GIB = 1024 ** 3;
+const HOUR_MS = 3_600_000;
 let root: string;
 let places: Places;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'farebox-database-folder-'));
-  places = { inMemory: join(root, 'memory'), onDisk: join(root, 'disk'), availableBytes: () => 64 * GIB };
+  places = {
+    inMemory: join(root, 'memory'),
+    onDisk: join(root, 'disk'),
+    nowMs: Date.now,
+    availableBytes: () => 64 * GIB,
+  };
   for (const folder of [places.inMemory, places.onDisk]) mkdirSync(folder);
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -34,12 +40,14 @@ test('it is on the disk where memory is short, or the system has no such folder'
   assert.equal(dirname(makeDatabaseFolder(2, places)), places.onDisk);
 });
 
-test('what a process left that was ended by force is removed; what others use or have there stays', () => {
+test('what a process left hours ago, ended by force, is removed; what others use or have there stays', () => {
   const { pid } = spawnSync(process.execPath, ['--version']);
   const left = join(places.inMemory, `farebox-database-${pid}-abc123`);
   const used = join(places.inMemory, `farebox-database-${process.ppid}-abc123`);
   const another = join(places.inMemory, `another-${pid}-abc123`);
   for (const folder of [left, used, another]) mkdirSync(folder);
   makeDatabaseFolder(1, places);
+  assert.deepEqual([left, used, another].map(existsSync), [true, true, true]);
+  makeDatabaseFolder(1, { ...places, nowMs: () => Date.now() + 7 * HOUR_MS });
   assert.deepEqual([left, used, another].map(existsSync), [false, true, true]);
 });
