@@ -51,12 +51,10 @@ const NESTED = saleOf({
 });
 
 describe('a price without a rule', () => {
-  test('is fixed, nothing, or the ceiling of a meter, whatever the request holds', () => {
+  test('is fixed or nothing, whatever the request holds', () => {
     const anything = withBody(new Uint8Array([0xff]), []);
     assert.equal(priceOfRequest(saleOf({ price: '0.25' }), anything), 250_000n);
     assert.equal(priceOfRequest(saleOf({ free: true }), anything), 0n);
-    const metered = { unit: 'bytes', price: '0.01', ceiling: '3', unmeasured: '0' };
-    assert.equal(priceOfRequest(saleOf({ metered }), anything), 3_000_000n);
   });
 });
 

@@ -19,14 +19,13 @@ export interface PricedRequest {
 }
 
 /**
- * Says what a request costs, in micro-USD. For a metered route that is its ceiling, which is reserved.
+ * Says what a request costs, in micro-USD.
  *
  * @throws Problem 400 `PRICE_DECIDED_TWICE`, `PRICE_NOT_PLAIN` or `PRICE_UNKNOWN`, with the field
  */
 export function priceOfRequest(sale: Sale, request: PricedRequest): bigint {
   if (sale.kind === 'free') return 0n;
   if (sale.kind === 'fixed') return sale.priceMicros;
-  if (sale.kind === 'metered') return sale.meter.ceilingMicros;
   const { rule } = sale;
   return priceOf(rule, decidingValue(rule.source, request), nameOf(rule.source));
 }

@@ -48,27 +48,10 @@ export interface PriceRule {
   readonly highestMicros: bigint;
 }
 
-export interface Meter {
-  readonly unit: 'bytes' | 'items' | 'usage';
-  /** The names of the field from the outermost one on; null for bytes. */
-  readonly field: readonly string[] | null;
-  readonly per: number;
-  readonly priceMicros: bigint;
-  readonly ceilingMicros: bigint;
-  readonly unmeasuredMicros: bigint;
-  readonly highestCount: number;
-}
-
 export type Sale =
   | { readonly kind: 'free' }
   | { readonly kind: 'fixed'; readonly priceMicros: bigint }
-  | { readonly kind: 'by'; readonly rule: PriceRule }
-  | { readonly kind: 'metered'; readonly meter: Meter };
-
-export interface Quota {
-  readonly callsPerMinute: number | null;
-  readonly callsPerDay: number | null;
-}
+  | { readonly kind: 'by'; readonly rule: PriceRule };
 
 /** A seller's word for what counts as an answer. */
 export interface SuccessRule {
@@ -95,11 +78,6 @@ export interface Route {
   readonly path: PathPattern;
   readonly upstream: Upstream;
   readonly sale: Sale;
-  /** Free calls of each account that was ever credited with money; 0: none. */
-  readonly freeCallsPerDay: number;
-  readonly quota: Quota;
-  /** Single accounts by their numbers. Null in one: as for everybody. */
-  readonly accounts: ReadonlyMap<string, Quota & { readonly priceMicros: bigint | null }>;
   readonly effect: 'read' | 'write';
   readonly upstreamKnowsIdempotencyKey: boolean;
   readonly success: SuccessRule;

@@ -4,8 +4,8 @@ import { wrongJson, wrongSchema } from './bounded-json.ts';
 import { RANGE_HEADERS, wrongAnswerHeader, wrongRequestHeader } from './header-names.ts';
 import { priceOfExample } from './price-of-request.ts';
 import type { FieldPath } from './problem.ts';
-import type { Quota, Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
-import { paid, resolveSale } from './resolve-sale.ts';
+import type { Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
+import { resolveSale } from './resolve-sale.ts';
 import type { Complain } from './resolve-upstream.ts';
 import { parametersOf, type RouteKey, readRouteKey } from './route-key.ts';
 import { LONGEST_KEPT_MS, MOST_KEPT_BYTES, type RouteInput } from './schema.ts';
@@ -33,7 +33,7 @@ export function resolveRoute(
       `the paths of the upstream ${upstream.name} begin with ${upstream.prefix}: write ${upstream.prefix}${key.path.text}, or set the upstream's prefix to "/"`,
     );
   const sale = resolveSale(key, input, at, complain);
-  refuseIdleFields(input, sale, at, complain);
+  refuseIdleFields(input, at, complain);
   const answer = input.answer ?? 'kept';
   const requestHeaders = requestHeadersOf(input, sale, at, complain);
   const stream = { maxOpen: input.stream?.maxOpen ?? 100, maxMs: input.stream?.maxMs ?? 120_000 };
@@ -45,9 +45,6 @@ export function resolveRoute(
     path: key.path,
     upstream,
     sale,
-    freeCallsPerDay: input.freeCallsPerDay ?? 0,
-    quota: quotaOf(input.quota),
-    accounts: accountsOf(input, at, complain),
     effect: input.effect ?? (key.method === 'GET' ? 'read' : 'write'),
     upstreamKnowsIdempotencyKey: input.upstreamKnowsIdempotencyKey ?? false,
     success: successOf(input, requestHeaders, at, complain),
@@ -82,9 +79,7 @@ function isBelow(path: string, prefix: string): boolean {
 }
 
 /** Complains about fields that would do nothing beside the others. */
-function refuseIdleFields(input: RouteInput, sale: Sale, at: FieldPath, complain: Complain): void {
-  if (sale.kind === 'free' && input.freeCallsPerDay !== undefined)
-    complain([...at, 'freeCallsPerDay'], 'every call of a free route is free: remove this line');
+function refuseIdleFields(input: RouteInput, at: FieldPath, complain: Complain): void {
   const isStreamed = input.answer === 'streamed';
   if (!isStreamed && input.stream !== undefined)
     complain([...at, 'stream'], 'the answer is kept and no stream: add answer: streamed, or remove this');
@@ -95,8 +90,6 @@ function refuseIdleFields(input: RouteInput, sale: Sale, at: FieldPath, complain
       [...at, 'maxAnswerBytes'],
       `an answer that is kept has at most ${MOST_KEPT_BYTES} bytes: write less, or add answer: streamed`,
     );
-  if (sale.kind === 'metered' && sale.meter.ceilingMicros > 0n && input.freeCallsPerDay !== undefined)
-    complain([...at, 'freeCallsPerDay'], 'calls of a metered route have no single price that could be free');
 }
 
 function requestHeadersOf(input: RouteInput, sale: Sale, at: FieldPath, complain: Complain): string[] {
@@ -150,24 +143,6 @@ function successOf(
     mayEndByClose: rest.mayEndByClose ?? false,
     minBytes: rest.minBytes ?? 0,
   };
-}
-
-function quotaOf(
-  input: { callsPerMinute?: number | undefined; callsPerDay?: number | undefined } = {},
-): Quota {
-  return { callsPerMinute: input.callsPerMinute ?? null, callsPerDay: input.callsPerDay ?? null };
-}
-
-function accountsOf(input: RouteInput, at: FieldPath, complain: Complain): Route['accounts'] {
-  return new Map(
-    Object.entries(input.accounts ?? {}).map(([number, account]) => {
-      const here = [...at, 'accounts', number, 'price'];
-      if (account.price !== undefined && input.price === undefined)
-        complain(here, 'an account has a price of its own only where the route has one: write price');
-      const priceMicros = account.price === undefined ? null : paid(account.price, here, complain);
-      return [number, { ...quotaOf(account), priceMicros }];
-    }),
-  );
 }
 
 function exampleOf(key: RouteKey, input: RouteInput, at: FieldPath, complain: Complain): RouteExample | null {

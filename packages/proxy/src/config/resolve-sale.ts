@@ -1,15 +1,14 @@
 import { usdToMicros } from '@farebox/core/ledger/money';
 import { wrongRequestHeader } from './header-names.ts';
 import type { FieldPath } from './problem.ts';
-import type { Meter, PriceRule, PriceSource, Sale } from './proxy-config.ts';
+import type { PriceRule, PriceSource, Sale } from './proxy-config.ts';
 import type { Complain } from './resolve-upstream.ts';
 import { parametersOf, type RouteKey } from './route-key.ts';
 import type { RouteInput } from './schema.ts';
 
 type PriceByInput = NonNullable<RouteInput['priceBy']>;
-type MeteredInput = NonNullable<RouteInput['metered']>;
 
-const WAYS = ['price', 'priceBy', 'metered', 'free'] as const;
+const WAYS = ['price', 'priceBy', 'free'] as const;
 const SOURCES = ['field', 'header', 'query', 'path'] as const;
 
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */
@@ -19,15 +18,13 @@ export function resolveSale(key: RouteKey, input: RouteInput, at: FieldPath, com
     complain(
       at,
       ways.length === 0
-        ? 'has no price: write price: "0.02", or priceBy, metered, or free: true'
+        ? 'has no price: write price: "0.02", or priceBy, or free: true'
         : `has ${ways.join(' and ')}: keep one of them`,
     );
   if (input.price !== undefined)
     return { kind: 'fixed', priceMicros: paid(input.price, [...at, 'price'], complain) };
   if (input.priceBy !== undefined)
     return { kind: 'by', rule: ruleOf(key, input.priceBy, [...at, 'priceBy'], complain) };
-  if (input.metered !== undefined)
-    return { kind: 'metered', meter: meterOf(input.metered, [...at, 'metered'], complain) };
   return { kind: 'free' };
 }
 
@@ -116,28 +113,4 @@ function wrongValue(value: string, source: PriceSource): string | null {
       ? null
       : 'a header’s value that decides has printable ASCII characters, no comma and no spaces around it';
   return value === '' && source.kind === 'path' ? 'a parameter of the path is never empty' : null;
-}
-
-function meterOf(input: MeteredInput, at: FieldPath, complain: Complain): Meter {
-  if (input.unit === 'bytes' && input.field !== undefined)
-    complain([...at, 'field'], 'bytes are counted without a field: remove this line');
-  if (input.unit !== 'bytes' && input.field === undefined)
-    complain(
-      at,
-      `write "field": where the ${input.unit === 'items' ? 'list' : 'number'} stands in the answer`,
-    );
-  const priceMicros = paid(input.price, [...at, 'price'], complain);
-  const ceilingMicros = paid(input.ceiling, [...at, 'ceiling'], complain);
-  const unmeasuredMicros = usdToMicros(input.unmeasured);
-  if (priceMicros > ceilingMicros) complain([...at, 'price'], 'must not be above the ceiling');
-  if (unmeasuredMicros > ceilingMicros) complain([...at, 'unmeasured'], 'must not be above the ceiling');
-  return {
-    unit: input.unit,
-    field: input.field?.split('.') ?? null,
-    per: input.per ?? 1,
-    priceMicros,
-    ceilingMicros,
-    unmeasuredMicros,
-    highestCount: input.highestCount ?? 1_000_000_000,
-  };
 }

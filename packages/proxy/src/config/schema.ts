@@ -12,7 +12,9 @@ const MOST_ROUTES = 5_000;
 const MOST_UPSTREAMS = 200;
 /** The largest answer that the database keeps for a repeat. */
 export const MOST_KEPT_BYTES = 1_400_000;
-export const LONGEST_KEPT_MS = 300_000;
+/** Callers over HTTP wait no longer for an answer in one piece. */
+export const LONGEST_KEPT_MS = 25_000;
+const LONGEST_PAUSE_MS = 300_000;
 const LONGEST_STREAM_MS = 3_600_000;
 
 /** An object with names of its own, as many as are useful. */
@@ -75,10 +77,10 @@ const mediaType = z
 const jsonSchema = z.record(z.string(), z.unknown());
 
 const timeouts = z.strictObject({
-  headersMs: whole(1, LONGEST_KEPT_MS)
+  headersMs: whole(1, LONGEST_PAUSE_MS)
     .optional()
     .describe('The longest wait for the first byte of an answer, in milliseconds. Default: 15000'),
-  idleMs: whole(1, LONGEST_KEPT_MS)
+  idleMs: whole(1, LONGEST_PAUSE_MS)
     .optional()
     .describe('The longest pause within an answer, in milliseconds. Default: 30000'),
   wholeMs: whole(1, LONGEST_STREAM_MS)
@@ -185,32 +187,6 @@ const priceBy = z.strictObject({
     .describe('Price in USD of a call in which nothing decides. Without it, the default holds'),
 });
 
-const metered = z.strictObject({
-  unit: z
-    .enum(['bytes', 'items', 'usage'])
-    .describe(
-      'What is counted in the answer: bytes of its body, items of a list, or a number that the upstream reports',
-    ),
-  field: jsonPath
-    .optional()
-    .describe(
-      'The field of the answer that holds the list or the number, such as "data" or "usage.total_tokens". Not for bytes',
-    ),
-  per: whole(1, 1_000_000_000)
-    .optional()
-    .describe('How many of them have the price; a part of it costs as much as all of it. Default: 1'),
-  price: money.describe('Price in USD of so many, in quotes'),
-  ceiling: money.describe(
-    'The most that one call costs, in USD and in quotes. It is reserved before the call',
-  ),
-  unmeasured: money.describe(
-    'Price in USD of an answer that cannot be measured, because the number is missing or absurd',
-  ),
-  highestCount: whole(1, 1_000_000_000_000)
-    .optional()
-    .describe('A reported number above this is absurd. Default: 1000000000'),
-});
-
 const success = z.strictObject({
   status: z
     .array(whole(200, 299))
@@ -290,40 +266,11 @@ const request = z.strictObject({
   body: jsonSchema.optional().describe('JSON Schema of the body'),
 });
 
-const account = z.strictObject({
-  price: money
-    .optional()
-    .describe(
-      'Price in USD of one call for this account, in quotes. Only where the route has a price of its own',
-    ),
-  callsPerMinute: whole(1, 1_000_000)
-    .optional()
-    .describe('Calls a minute of this account, in place of the route’s quota'),
-  callsPerDay: whole(1, 1_000_000_000)
-    .optional()
-    .describe('Calls a day of this account, in place of the route’s quota'),
-});
-
-const quota = z.strictObject({
-  callsPerMinute: whole(1, 1_000_000).optional().describe('The most calls a minute of one account'),
-  callsPerDay: whole(1, 1_000_000_000).optional().describe('The most calls a day of one account'),
-});
-
 const route = z.strictObject({
   upstream: z.string().max(40).describe('The name of the upstream that answers'),
   price: money.optional().describe('Price of one call in USD, in quotes: "0.02"'),
   priceBy: priceBy.optional().describe('A price that something in the request decides'),
-  metered: metered
-    .optional()
-    .describe('A price for what came out, up to a ceiling. Such a route is sold for prepaid credit alone'),
   free: z.literal(true).optional().describe('The route costs nothing'),
-  freeCallsPerDay: whole(1, 100_000)
-    .optional()
-    .describe('Calls a day that cost nothing, for each account that was ever credited with money'),
-  quota: quota.optional().describe('The most calls of one account'),
-  accounts: named(z.string().regex(/^[1-9]\d{0,17}$/, 'write the number of an account'), account, 500)
-    .optional()
-    .describe('Prices and quotas of single accounts, by the number of the account'),
   effect: z
     .enum(['read', 'write'])
     .optional()

@@ -217,7 +217,7 @@ function fingerprintOf(route: Route, url: string, headers: FlatHeaders, body: Bu
 }
 
 function readsAnswer({ success }: Route): boolean {
-  return success.has.length > 0 || success.hasNot.length > 0 || success.lastEvent !== null;
+  return success.has.length + success.hasNot.length + success.equals.length > 0 || success.lastEvent !== null;
 }
 
 /**
@@ -309,12 +309,12 @@ function ruleOf({ success }: Route, call: RouteCall): AnswerRule {
     contentTypes: success.contentType,
     has: success.has,
     hasNot: success.hasNot,
-    equals: [],
+    equals: success.equals,
     leastBytes: success.minBytes,
     lastEvent: success.lastEvent,
     mayBePartial: call.mayBePartial,
     mayBeEncoded: call.mayBeEncoded,
-    mayEndByClose: false,
+    mayEndByClose: success.mayEndByClose,
   };
 }
 

@@ -1,9 +1,9 @@
 /** Holds that an operator sees every queue of work of a server in which no part is off. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
-import { EVERYTHING_ON } from './everything-on.fixture.ts';
-import { startTestServer, type TestServer } from './server.fixture.ts';
+import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { EVERYTHING_ON } from '../everything-on.fixture.ts';
+import { startTestServer, type TestServer } from '../server.fixture.ts';
 
 const QUEUES = [
   ...['mails', 'card-events', 'webhook-messages', 'data-lists', 'undelivered-calls', 'topups', 'sold-keys'],
