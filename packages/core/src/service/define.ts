@@ -9,6 +9,11 @@ import type { ServiceRoute } from './route.ts';
 /** The facts that every service is told about the call that it answers. About money it learns only what it may print. */
 export interface CallFacts {
   callId: string;
+  /**
+   * Names the order. The same payment, or the same Idempotency-Key of an account, has the same one whenever it comes again, also
+   * where an earlier call for it was given back. Without either it is the call's id.
+   */
+  orderId: string;
   rail: RailName;
   /** A name of the payer that is safe to print: a key's prefix, a wallet's address. */
   payer: string;

@@ -25,7 +25,7 @@ export async function answerFree(
   try {
     const { input } = readRequest(parts, request);
     const { requestId, signal, nowMs } = request;
-    const answered = await askUpstream(parts, input as RouteCall, { callId: requestId, signal, nowMs });
+    const answered = await askUpstream(parts, input as RouteCall, { orderId: requestId, signal, nowMs });
     const { status = 200, headers = {}, content } = answered;
     return { status, headers: { ...headers }, body: Buffer.from(content) };
   } catch (error) {

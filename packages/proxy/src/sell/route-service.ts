@@ -33,6 +33,8 @@ export interface RouteCall {
   readonly body: Buffer | null;
   readonly mayBePartial: boolean;
   readonly mayBeEncoded: boolean;
+  /** The digest of what is asked. */
+  readonly fingerprint: Buffer;
 }
 
 /** The means by which a call of a route is sent. */
@@ -80,7 +82,7 @@ export function routeService(parts: RouteParts): Service {
     },
     run: (input, context) => {
       const { call, signal, nowMs } = context;
-      return askUpstream(parts, input as unknown as RouteCall, { callId: call.callId, signal, nowMs });
+      return askUpstream(parts, input as unknown as RouteCall, { orderId: call.orderId, signal, nowMs });
     },
   });
 }
@@ -164,14 +166,16 @@ export function readRequest(parts: SentBy, { url, rawHeaders, rawBody }: Written
   const bytes = body ?? new Uint8Array();
   const priceMicros = priceOfRequest(route.sale, { parameters, query, rawHeaders, body: bytes });
   const sent = (name: string) => headers.some((each, index) => index % 2 === 0 && each === name);
+  const fingerprint = fingerprintOf(route, url, headers, body);
   const input: RouteCall = {
     target,
     headers,
     body,
     mayBePartial: RANGE_HEADERS.some((name) => route.requestHeaders.includes(name)) && sent('range'),
     mayBeEncoded: route.requestHeaders.includes('accept-encoding') && sent('accept-encoding'),
+    fingerprint,
   };
-  return { input, priceMicros, address: url, fingerprint: fingerprintOf(route, url, headers, body) };
+  return { input, priceMicros, address: url, fingerprint };
 }
 
 /** The request that a JSON object stands for. @throws ServiceFailure 400 when it does not fit */
@@ -223,13 +227,13 @@ function readsAnswer({ success }: Route): boolean {
 /**
  * Asks the upstream.
  *
- * @param call.callId names the call to the upstream, the same however often it is sent
+ * @param about.orderId names the call to the upstream, the same however often it is sent
  * @throws ServiceFailure for everything that is no answer; nothing is charged
  */
 export async function askUpstream(
   { route, upstream }: SentBy,
   call: RouteCall,
-  { callId, signal, nowMs }: { callId: string; signal: AbortSignal; nowMs(): number },
+  { orderId, signal, nowMs }: { orderId: string; signal: AbortSignal; nowMs(): number },
 ): Promise<ContentAnswer> {
   const answered = await upstream.ask({
     method: route.method,
@@ -239,7 +243,7 @@ export async function askUpstream(
     rule: ruleOf(route, call),
     mostAnswerBytes: route.maxAnswerBytes,
     repeat: repeatOf(route),
-    idempotencyKey: idempotencyKeyOf(callId),
+    idempotencyKey: idempotencyKeyOf(orderId, call.fingerprint),
     wholeTimeoutMs: route.timeoutMs,
     signal,
   });
@@ -298,9 +302,16 @@ function repeatOf({ effect, upstreamKnowsIdempotencyKey }: Route): 'read' | 'key
   return upstreamKnowsIdempotencyKey ? 'keyed' : 'never';
 }
 
-/** Names the call to its upstream, without telling the id by which its receipt is found. */
-function idempotencyKeyOf(callId: string): string {
-  return createHash('sha256').update(`upstream\n${callId}`).digest('base64url').slice(0, 32);
+/**
+ * Names an order to its upstream, which then does it once: the same for the same payment and the same request, however often that
+ * comes. It does not tell the id by which the receipt is found, nor the caller's own key.
+ */
+function idempotencyKeyOf(orderId: string, fingerprint: Buffer): string {
+  return createHash('sha256')
+    .update(`upstream\n${orderId}\n`)
+    .update(fingerprint)
+    .digest('base64url')
+    .slice(0, 32);
 }
 
 function ruleOf({ success }: Route, call: RouteCall): AnswerRule {

@@ -261,6 +261,7 @@ export class Runner {
       catalog,
       call: {
         callId,
+        orderId: payment.identity === null ? callId : `${payment.accountId} ${payment.identity}`,
         rail: payment.rail,
         payer: payment.payer,
         priceMicros: quote.priceMicros,
