@@ -76,8 +76,6 @@ export const PROXY_PRICES_MUTANTS: readonly MutantsOfFile[] = [
       ['if (ways.length !== 1)', 'if (ways.length === 0)'],
       ['if (ways.length !== 1)', 'if (ways.length > 1)'],
       ['upTo <= before', 'upTo < before'],
-      ['if (priceMicros > ceilingMicros)', 'if (priceMicros < 0n)'],
-      ['if (unmeasuredMicros > ceilingMicros)', 'if (unmeasuredMicros < 0n)'],
       ['if (written.length !== 1)', 'if (written.length === 0)'],
       ['path !== undefined && !names.includes(name)', 'path === name && names.length > 9'],
     ],

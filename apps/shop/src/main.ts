@@ -15,7 +15,8 @@ const [, given] = /--config[= ](.+)/.exec(process.argv.slice(2).join(' ')) ?? []
 if (given !== undefined) environment.FAREBOX_CONFIG = resolve(environment.INIT_CWD ?? '.', given);
 
 const file = () => readConfig(environment, [PROXY], { all: false }).proxy.settings.file;
-const configured = configuredShop({ file, environment, version, nowMs: Date.now });
+const nowMs = () => performance.timeOrigin + performance.now();
+const configured = configuredShop({ file, environment, version, nowMs });
 
 serve(
   {

@@ -58,7 +58,14 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
     const context: RunContext = {
       upstreams: parts.sources.apis,
       catalog: parts.catalog,
-      call: { callId: requestId, rail: 'credits', payer: 'nobody', priceMicros: 0n, network: null },
+      call: {
+        callId: requestId,
+        orderId: requestId,
+        rail: 'credits',
+        payer: 'nobody',
+        priceMicros: 0n,
+        network: null,
+      },
       baseUrl: parts.baseUrl,
       version: parts.version,
       signal,

@@ -29,7 +29,7 @@ export function resolveSale(key: RouteKey, input: RouteInput, at: FieldPath, com
 }
 
 /** An amount above nothing, in micro-USD. */
-export function paid(usd: string, at: FieldPath, complain: Complain): bigint {
+function paid(usd: string, at: FieldPath, complain: Complain): bigint {
   const micros = usdToMicros(usd);
   if (micros === 0n) complain(at, 'must be above zero; a whole route costs nothing with free: true');
   return micros;
