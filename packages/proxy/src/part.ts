@@ -1,5 +1,6 @@
 /** The routes of a configuration at their own addresses: what is priced is bought there, what is free is passed on. */
 
+import { openStream } from '@farebox/core/http/event-stream';
 import { Problem } from '@farebox/core/http/problem';
 import { rateExceeded } from '@farebox/core/http/rate-limit';
 import { pathOf, sendFinished } from '@farebox/core/http/server';
@@ -17,7 +18,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { RESERVED_FIRST_SEGMENTS } from './config/route-key.ts';
 import { PROXY } from './declared.ts';
 import { takenOfRoute } from './own-addresses.ts';
-import { answerFree } from './sell/free-route.ts';
+import { answerFree, streamFree } from './sell/free-route.ts';
 import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
 import { readAddress } from './wire/path.ts';
 
@@ -165,7 +166,7 @@ interface At {
 
 async function answerRoute(
   { house, routes, paidCall, isSold, addressLimit }: At,
-  { route, upstream, service }: OpenRoute,
+  { route, upstream, service, freeStream: stream }: OpenRoute,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -181,7 +182,9 @@ async function answerRoute(
     const { userAgent } = routes;
     const { nowMs } = house;
     const asked = { ...sent, rawBody, requestId: request.id, signal: left.signal, nowMs };
-    return sendFinished(reply, await answerFree({ route, upstream, userAgent }, asked));
+    const parts = { route, upstream, userAgent };
+    if (stream === null) return sendFinished(reply, await answerFree(parts, asked));
+    return streamFree({ ...parts, stream }, asked, (head, bounds) => openStream(reply, head, bounds));
   }
   if (!isSold(service))
     throw new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${route.key}.`, {

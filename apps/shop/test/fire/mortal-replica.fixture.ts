@@ -8,6 +8,7 @@ import {
 } from '../../../../packages/core/src/db/connection.ts';
 import type { Service } from '../../../../packages/core/src/service/define.ts';
 import { isDatabaseAway } from '../../../../packages/core/src/words/database-away.ts';
+import type { OpenRoutes } from '../../../../packages/proxy/src/part.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { Disturbance } from './disturbance.fixture.ts';
 import { startWire, type Wire } from './proxy.fixture.ts';
@@ -88,6 +89,7 @@ export async function startMortalReplica(options: {
   databaseUrl: string;
   services: readonly Service[];
   environment?: Record<string, string>;
+  routes?: () => OpenRoutes;
   nowMs: () => number;
   /** Another disturbance of the reconciler's work. */
   elsewhere?: Disturbance;
@@ -135,6 +137,7 @@ export async function startMortalReplica(options: {
       services: options.services,
       nowMs: options.nowMs,
       ...(options.environment === undefined ? {} : { environment: options.environment }),
+      ...(options.routes === undefined ? {} : { routes: options.routes }),
     });
     return Object.assign(life, { server });
   }

@@ -11,7 +11,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem, unavailable } from '../http/problem.ts';
 import { FREE_HANG_UPS_A_DAY, type FreeHangUps } from '../paid-call/free-hang-ups.ts';
-import type { CallFollower, EventReader, MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
+import type {
+  CallFollower,
+  MadeAnswer,
+  PaidAnswer,
+  PaidRequest,
+  StreamHead,
+  StreamReader,
+} from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
 import { choose, inputAgain, type Shelf, sayToBuy } from './choosing.ts';
 import { endingOf, namingOutsiders } from './endings.ts';
@@ -358,13 +365,14 @@ function streamTo(pieces: (event: Buffer) => Promise<'sent' | 'lost'>, closed: P
   let headers: Record<string, string> = {};
   let last: Buffer | null = null;
   return {
-    open(sent: Readonly<Record<string, string>>): EventReader {
-      headers = { ...sent };
+    open(head: StreamHead): StreamReader {
+      headers = { ...head.headers };
       return {
         write: pieces,
         async end(event) {
           last = event;
         },
+        cut() {},
         closed: closed ?? new Promise(() => {}),
       };
     },

@@ -343,7 +343,7 @@ function answerOf(service: Service, shared: SharedFields) {
     };
   }
   const schema = { allOf: [schemaNamed('Answer'), shared.apply(outputSchemaOf(service))] };
-  const { stream } = service;
+  const stream = service.stream?.form === 'events' ? service.stream : null;
   const inPieces = { 'text/event-stream': { schema: { type: 'string', description: EVENTS } } };
   return {
     description: stream === null ? 'OK' : `OK; events where \`${stream.field}\` is true`,

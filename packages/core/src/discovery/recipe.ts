@@ -117,6 +117,7 @@ function byMpp(service: Service, context: DiscoveryContext) {
 function inPieces(service: Service, context: DiscoveryContext) {
   const { stream } = service;
   if (stream === null) return null;
+  if (stream.form === 'bytes') return asItComes(service, stream.timeoutMs);
   return {
     ask: { [stream.field]: true },
     mediaType: 'text/event-stream',
@@ -127,6 +128,17 @@ function inPieces(service: Service, context: DiscoveryContext) {
       'curl -sS ',
       'curl -sSN ',
     ),
+  };
+}
+
+/** How an answer leaves at the service's own address as it comes, and nowhere else. */
+function asItComes({ route, mediaType }: Service, timeoutMs: number) {
+  return {
+    address: route === null ? null : `${route.method} ${route.address}`,
+    mediaType,
+    timeoutMs,
+    description:
+      'At its own address the answer leaves as it comes, and is not kept: a repeat with the same payment or Idempotency-Key gets 409 ANSWER_NOT_KEPT. With a key the price is taken before its last bytes leave; on a chain it is paid before the first. A stream that we break is cut off, and not charged, or sent back; one that its reader leaves is charged. Other doors gather the answer.',
   };
 }
 

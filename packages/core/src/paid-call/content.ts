@@ -1,7 +1,7 @@
 /** Answers that are not JSON: their bytes, and a header that names their sources. */
-import type { Service } from '../service/define.ts';
+import type { Service, StreamedContent } from '../service/define.ts';
 import { type Answer, type Provenance, provenanceOf } from '../words/answer.ts';
-import type { MadeAnswer } from './sale.ts';
+import type { MadeAnswer, StreamHead } from './sale.ts';
 
 /** The size of the provenance header. Clients stop reading headers at 16 kB in all. */
 const MAX_PROVENANCE_BYTES = 4_096;
@@ -9,9 +9,15 @@ const MAX_SOURCES = 40;
 const MAX_METHOD = 500;
 
 /** @throws Error when the service returned no content */
-export function contentOf({ contentType }: Service, made: Answer<unknown>): MadeAnswer {
+export function contentOf(service: Service, made: Answer<unknown>): MadeAnswer {
+  if (made.content === undefined) throw new Error(`the answer has no ${service.contentType}`);
+  const body = typeof made.content === 'string' ? Buffer.from(made.content) : bytesOf(made.content);
+  return { ...contentHeadOf(service, made), body };
+}
+
+/** The status and headers of such an answer, whether its bytes are there or still to come. */
+export function contentHeadOf({ contentType }: Service, made: Answer<unknown> | StreamedContent): StreamHead {
   const { status = 200 } = made;
-  if (made.content === undefined) throw new Error(`the answer has no ${contentType}`);
   if (status < 200 || status > 299) throw new Error(`an answer cannot have the status ${status}`);
   return {
     status,
@@ -23,7 +29,6 @@ export function contentOf({ contentType }: Service, made: Answer<unknown>): Made
       'x-content-type-options': 'nosniff',
       'x-provenance': provenanceHeader(provenanceOf(made)),
     },
-    body: typeof made.content === 'string' ? Buffer.from(made.content) : bytesOf(made.content),
   };
 }
 

@@ -1,14 +1,14 @@
 /** The paid call over HTTP: which requests may buy, how long they may take, and how they are answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CallerPresence, connectionOf, whenSent } from '../http/caller-presence.ts';
-import { openEventStream } from '../http/event-stream.ts';
+import { openStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
 import { asAsked } from '../http/problem-details.ts';
 import { sendFinished } from '../http/server.ts';
 import type { Service } from '../service/define.ts';
 import type { SentRequest } from '../service/route.ts';
 import { dryRunOf } from './inside/dry-run.ts';
-import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
+import type { PaidAnswer, PaidRequest } from './sale.ts';
 
 /** The longest that a caller waits for an answer here. Proxies commonly give up after 30 s. */
 const LONGEST_WAIT_MS = 25_000;
@@ -55,12 +55,8 @@ export async function answerOverHttp(
       ...(atRoute === undefined ? {} : { sent: atRoute }),
       gone: caller.gone,
       onGone: caller.onGone,
-      // What a service has done stays done: the answer to a call that nothing names is not lost with its connection.
-      // Clients and proxies repeat a GET by themselves, so its answer is not lost with its connection either.
-      ...(asked.service.effect === 'write' || atRoute !== undefined
-        ? { delivery: { request: null, cancelled() {} } }
-        : {}),
-      openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
+      ...(isHandedOutAgain(asked) ? { delivery: { request: null, cancelled() {} } } : {}),
+      openStream: (head, bounds) => openStream(reply, head, bounds),
       assertMayBuy() {
         if (atRoute === undefined && method !== 'POST') throw notPost();
       },
@@ -68,6 +64,15 @@ export async function answerOverHttp(
     .finally(() => caller.end());
   if (!answer.left) sendFinished(reply, asAsked(answer, request));
   if (answer.arrived !== undefined) whenSent(reply.raw, answer.arrived);
+}
+
+/**
+ * Whether the answer to a call that nothing names is not lost with its connection. What a service has done stays done, and
+ * clients and proxies repeat a GET by themselves. A stream at a route's own address is kept by nobody.
+ */
+function isHandedOutAgain({ service, sent }: { service: Service; sent?: SentRequest }): boolean {
+  if (sent !== undefined) return service.stream?.form !== 'bytes';
+  return service.effect === 'write';
 }
 
 function notPost(): Problem {

@@ -12,8 +12,15 @@ export interface Quote {
   atRoute?: true;
   /** The MCP tool that is bought; absent for an HTTP address. */
   tool?: string;
+  /** Set where the money moves before the answer is sent, though the service has no lasting effect. */
+  settlesFirst?: true;
   /** What the terms say about streaming; absent when the service does not stream. */
   streaming?: Readonly<Record<string, unknown>>;
+}
+
+/** Whether only a payment that can be sent back may buy this: its money moves before its answer is there. */
+export function mustBeRefundable({ service, settlesFirst }: Quote): boolean {
+  return service.effect === 'write' || settlesFirst === true;
 }
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;

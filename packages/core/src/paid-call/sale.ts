@@ -29,7 +29,7 @@ export interface PaidRequest {
    */
   onGone?(left: () => void): () => void;
   /** Begins a streamed answer; absent where the door cannot stream. */
-  openStream?(headers: Readonly<Record<string, string>>): EventReader;
+  openStream?(head: StreamHead, bounds: ReaderBounds): StreamReader;
   /**
    * Set where the door sees whether an answer arrives. Then one that was charged and lost on its way is kept for the next
    * same call, even if nothing names the purchase.
@@ -75,12 +75,27 @@ export interface PaidAnswer {
   fate?: Fate;
 }
 
+/** What a streamed answer begins with. */
+export interface StreamHead {
+  status: number;
+  headers: Record<string, string>;
+}
+
+export interface ReaderBounds {
+  /** Whether something that means nothing may be sent between two pieces, to keep the connection alive. */
+  readonly mayBeat: boolean;
+  /** The longest that the reader may keep the stream waiting, in all. */
+  readonly patienceMs: number;
+}
+
 /** The reader of a streamed answer. */
-export interface EventReader {
+export interface StreamReader {
   /** Resolves when the reader can take more. `lost`: the reader has gone, or no longer takes anything. */
-  write(event: Buffer): Promise<'sent' | 'lost'>;
-  /** Writes the last event. Resolves when it has left, or never will. */
-  end(event: Buffer): Promise<void>;
+  write(piece: Buffer): Promise<'sent' | 'lost'>;
+  /** Writes the last piece. Resolves when it has left, or never will. */
+  end(piece: Buffer): Promise<void>;
+  /** Breaks the stream off, so that its reader sees that it is not whole. */
+  cut(): void;
   /** Resolves when the reader has gone, and at the end of the stream. */
   readonly closed: Promise<void>;
 }
@@ -125,14 +140,23 @@ export interface Sale extends Asked {
   readonly isKept: boolean;
 }
 
-/** How long a reader may keep a stream waiting, in total. */
-export const READER_PATIENCE_MS = 30_000;
+/** How long a reader may keep a stream of events waiting, in total. */
+const READER_PATIENCE_MS = 30_000;
+
+/** The longest that the reader of this stream may keep it waiting, in total. */
+export function readerMsOf(stream: ServiceStream): number {
+  return stream.form === 'events' ? READER_PATIENCE_MS : stream.readerMs;
+}
 
 /** The stream that was bought; null for an answer in one piece. A chain's money must be refundable for a stream. */
 export function streamOf({ request, quote, payment, input, rail }: Sale): ServiceStream | null {
   const { stream } = quote.service;
   if (stream === null || request.openStream === undefined) return null;
-  if ((input as Record<string, unknown>)[stream.field] !== true) return null;
+  const isAsked =
+    stream.form === 'events'
+      ? (input as Record<string, unknown>)[stream.field] === true
+      : request.sent !== undefined;
+  if (!isAsked) return null;
   return payment.onChain === null || rail.chains?.canRefund(payment.onChain.network) ? stream : null;
 }
 
@@ -158,5 +182,5 @@ export function inFlightOf({ quote, payment, rail }: Sale): PaymentInFlight | nu
 export function longestMs(sale: Sale): number {
   const { timeoutMs } = sale.quote.service;
   const stream = streamOf(sale);
-  return stream === null ? timeoutMs : Math.max(timeoutMs, stream.timeoutMs + READER_PATIENCE_MS);
+  return stream === null ? timeoutMs : Math.max(timeoutMs, stream.timeoutMs + readerMsOf(stream));
 }

@@ -191,13 +191,39 @@ export interface Piece {
   data: Readonly<Record<string, unknown>>;
 }
 
-/** How a service streams its answer. */
-export interface ServiceStream {
+/** How a service streams its answer: events in the house's own form, or bytes as another server sends them. */
+export type ServiceStream = EventStream | ByteStream;
+
+/** Server-sent events, whose last one has the whole answer. What is short enough is kept for repeats. */
+export interface EventStream {
+  readonly form: 'events';
   /** The field of the input that asks for a stream with `true`. */
   readonly field: string;
   /** The longest that the service may take for all pieces, without the time that its reader takes. */
   readonly timeoutMs: number;
   run(input: unknown, context: AnyRunContext): AsyncGenerator<Piece, Answer<Record<string, unknown>>>;
+}
+
+/** The answer to each call at the service's own address. It is not kept; elsewhere `run` gathers it. */
+export interface ByteStream {
+  readonly form: 'bytes';
+  /** As in `EventStream`. */
+  readonly timeoutMs: number;
+  /** The longest that its reader may keep it waiting, in all. */
+  readonly readerMs: number;
+  readonly mostBytes: number;
+  /** Resolves once the answer has begun. @throws ServiceFailure when there is none */
+  run(input: unknown, context: AnyRunContext): Promise<StreamedContent>;
+}
+
+/** An answer whose end is not known yet. */
+export interface StreamedContent extends Omit<ContentAnswer, 'content'> {
+  /**
+   * What leaves at once, and at its end what leaves once the price is taken.
+   *
+   * @throws ServiceFailure when the rest does not come
+   */
+  pieces: AsyncGenerator<Buffer, Buffer>;
 }
 
 export interface ServiceDefinition<
@@ -325,6 +351,8 @@ export interface Service {
  * meanwhile.
  */
 const LONGEST_SERVICE_MS = 300_000;
+/** The longest that another server may take for a stream. */
+const LONGEST_STREAM_MS = 3_600_000;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** How services are declared that ask certain sources and use certain capabilities. */
@@ -415,10 +443,11 @@ type AnyDefinition = Omit<
   beforeSettling?: NonNullable<Service['beforeSettling']>;
   route?: ServiceRoute;
   run: Service['run'];
-  stream?: { field: string; timeoutMs?: number; run: ServiceStream['run'] };
+  stream?: { field: string; timeoutMs?: number; run: EventStream['run'] };
 };
 type AnyContent = Omit<AnyDefinition, 'output' | 'run' | 'stream'> & {
   contentType: string;
+  stream?: Omit<ByteStream, 'form'>;
   run(input: unknown, context: AnyRunContext): Promise<ContentAnswer>;
 };
 
@@ -456,7 +485,7 @@ function serviceOf(definition: AnyDefinition, isCostly: (source: string) => bool
     stream:
       stream === undefined
         ? null
-        : { field: stream.field, timeoutMs: stream.timeoutMs ?? 120_000, run: stream.run },
+        : { form: 'events', field: stream.field, timeoutMs: stream.timeoutMs ?? 120_000, run: stream.run },
     route: definition.route ?? null,
     beforeSettling: definition.beforeSettling ?? null,
     run: (input, context) => definition.run(input, context),
@@ -479,22 +508,27 @@ export type ContentDefinition<
   contentType: string;
   /** Its own address and form over HTTP, whose answers may then have any type. */
   route?: ServiceRoute;
+  /** How the same answer leaves at that address as it comes; left out where it is sent whole. */
+  stream?: Omit<ByteStream, 'form'>;
   run(input: z.output<Input>, context: ContextOf<Apis, Able, Needs, Uses, Requires>): Promise<ContentAnswer>;
 };
 
 function contentServiceOf(definition: AnyContent, isCostly: (source: string) => boolean): Service {
-  const { contentType, run, ...rest } = definition;
+  const { contentType, run, stream, ...rest } = definition;
   const mediaType = /^[a-z]+\/[a-z0-9][a-z0-9.+-]*(?=$|;)/.exec(contentType)?.[0];
   if (mediaType === undefined || !/^[!-~ ]{1,100}$/.test(contentType))
     throw new Error(`${definition.path}: ${contentType} is no media type, such as text/csv or image/png`);
-  const isOurs = mediaType === 'application/json' && rest.route === undefined;
-  if (isOurs || mediaType === 'text/event-stream')
+  const isOurs = mediaType === 'application/json' || mediaType === 'text/event-stream';
+  if (isOurs && rest.route === undefined)
     throw new Error(`${definition.path}: ${mediaType} is for defineService`);
+  if (stream !== undefined && !(stream.timeoutMs >= 1 && stream.timeoutMs <= LONGEST_STREAM_MS))
+    throw new Error(`${definition.path}: a stream may take 1 to ${LONGEST_STREAM_MS} ms`);
   const isBare = mediaType.startsWith('text/') && !contentType.includes('charset=');
   const made = run as unknown as Service['run'];
   return {
     ...serviceOf({ ...rest, output: z.object({}), run: made }, isCostly),
     contentType: isBare ? `${mediaType}; charset=utf-8` : contentType,
     mediaType,
+    stream: stream === undefined ? null : { form: 'bytes', ...stream },
   };
 }

@@ -87,7 +87,7 @@ export function content(
 }
 
 /** The provenance block of an answer. */
-export function provenanceOf(made: Answer<unknown>): Provenance {
+export function provenanceOf(made: Omit<Answer<unknown>, 'content'>): Provenance {
   const mode = made.sources.some((source) => source.sandbox)
     ? 'sandbox'
     : made.sources.length === 0

@@ -246,7 +246,9 @@ const stream = z.strictObject({
     ),
   maxMs: whole(1, LONGEST_STREAM_MS)
     .optional()
-    .describe('The longest that a stream may take, in milliseconds. Default: 120000'),
+    .describe(
+      'The longest that a stream may take, in milliseconds; its reader may keep it waiting as long again. Default: 120000',
+    ),
 });
 
 const example = z.strictObject({

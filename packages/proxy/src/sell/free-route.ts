@@ -1,9 +1,9 @@
 /** A route that costs nothing: passed on by the rules and within the bounds of a route that does. */
 import { Problem, unavailable } from '@farebox/core/http/problem';
-import type { MadeAnswer } from '@farebox/core/paid-call/sale';
+import type { MadeAnswer, PaidRequest } from '@farebox/core/paid-call/sale';
 import { ServiceFailure } from '@farebox/core/words/failure';
 import type { WrittenCall } from './route-input.ts';
-import { askUpstream, type RouteCall, readRequest, type SentBy } from './route-service.ts';
+import { askUpstream, type RouteCall, type RouteStream, readRequest, type SentBy } from './route-service.ts';
 
 /** A request for a free route. */
 export interface FreeRequest extends WrittenCall {
@@ -30,6 +30,41 @@ export async function answerFree(
     return { status, headers: { ...headers }, body: Buffer.from(content) };
   } catch (error) {
     throw error instanceof ServiceFailure ? problemOf(error) : error;
+  }
+}
+
+/**
+ * Passes a request on, and its answer as it comes. One that breaks off is cut off.
+ *
+ * @param open begins the answer
+ * @throws Problem for everything that is no answer
+ */
+export async function streamFree(
+  parts: SentBy & { stream: RouteStream },
+  request: FreeRequest,
+  open: NonNullable<PaidRequest['openStream']>,
+): Promise<void> {
+  const { requestId, signal, nowMs } = request;
+  const { stream } = parts;
+  const begin = async () => {
+    const { input } = readRequest(parts, request);
+    const made = await stream.run(input, { call: { callId: requestId }, signal, nowMs });
+    return { made, first: await made.pieces.next() };
+  };
+  const { made, first } = await begin().catch((error: unknown) => {
+    throw error instanceof ServiceFailure ? problemOf(error) : error;
+  });
+  const { status = 200, headers = {}, pieces } = made;
+  const reader = open({ status, headers: { ...headers } }, { mayBeat: false, patienceMs: stream.readerMs });
+  try {
+    let next = first;
+    for (; next.done !== true; next = await pieces.next())
+      if ((await reader.write(next.value)) === 'lost') return;
+    await reader.end(next.value);
+  } catch {
+    reader.cut();
+  } finally {
+    await pieces.return(Buffer.alloc(0));
   }
 }
 

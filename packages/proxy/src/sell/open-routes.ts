@@ -4,7 +4,7 @@ import type { Service } from '@farebox/core/service/define';
 import type { ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/proxy-config.ts';
 import { RouteTable } from '../wire/path.ts';
 import { openUpstream, type Upstream } from '../wire/upstream.ts';
-import { routeService } from './route-service.ts';
+import { type RouteStream, routeService, routeStream } from './route-service.ts';
 
 /** Calls that may wait for a place, for each that runs. */
 const WAITING_FOR_EACH = 1;
@@ -20,6 +20,8 @@ export interface OpenRoute {
   readonly upstream: Upstream;
   /** Null for a free route. */
   readonly service: Service | null;
+  /** How a free route streams; null where it does not, or is sold. */
+  readonly freeStream: RouteStream | null;
 }
 
 /** The routes of a configuration, with connections to their upstreams. */
@@ -54,8 +56,11 @@ export function openRoutes(
     const id = idOf(route, ids);
     ids.add(id);
     const tag = route.tags[0] ?? DEFAULT_TAG;
-    const service = route.sale.kind === 'free' ? null : routeService({ route, id, tag, upstream, userAgent });
-    return { method: route.method, path: route.path, route, upstream, service };
+    const sent = { route, upstream, userAgent };
+    const isFree = route.sale.kind === 'free';
+    const service = isFree ? null : routeService({ ...sent, id, tag });
+    const freeStream = isFree && route.answer === 'streamed' ? routeStream(sent) : null;
+    return { method: route.method, path: route.path, route, upstream, service, freeStream };
   });
   const services = routes.flatMap(({ service }) => (service === null ? [] : [service]));
   return {

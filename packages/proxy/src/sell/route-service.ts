@@ -1,13 +1,26 @@
 /** A route of the configuration as a service: read, priced, sent to its upstream, and judged. */
 import { createHash } from 'node:crypto';
 import { priceInUsd } from '@farebox/core/ledger/money';
-import { defineContentService, type Service } from '@farebox/core/service/define';
+import {
+  type AnyRunContext,
+  type ByteStream,
+  defineContentService,
+  type Service,
+  type StreamedContent,
+} from '@farebox/core/service/define';
 import type { ReadCall, ShownRoute } from '@farebox/core/service/route';
-import { type ContentAnswer, content } from '@farebox/core/words/answer';
+import { type ContentAnswer, content, type Source } from '@farebox/core/words/answer';
 import { invalidInput, ServiceFailure } from '@farebox/core/words/failure';
 import { priceOfRequest } from '../config/price-of-request.ts';
 import type { PriceSource, Route } from '../config/proxy-config.ts';
-import { type FlatHeaders, headersForCaller, headersForUpstream } from '../wire/headers.ts';
+import { MOST_KEPT_BYTES } from '../config/schema.ts';
+import {
+  type FlatHeaders,
+  headersForCaller,
+  headersForUpstream,
+  type ReceivedHeaders,
+  singleValue,
+} from '../wire/headers.ts';
 import {
   type AnswerRule,
   FAILURES,
@@ -18,9 +31,15 @@ import {
   type UpstreamRefusal,
 } from '../wire/outcome.ts';
 import { readAddress, upstreamTarget } from '../wire/path.ts';
-import type { Upstream } from '../wire/upstream.ts';
+import type { Upstream, UpstreamRequest } from '../wire/upstream.ts';
+import { piecesOf } from './paid-pieces.ts';
 import { exampleOf, fieldsOf, type RouteFields, requestOf, type WrittenCall } from './route-input.ts';
 
+/** The longest that a caller over HTTP waits for a whole answer. */
+const LONGEST_GATHERED_MS = 25_000;
+const BUSY_RETRY_MS = 1_000;
+/** Beside the time of a stream and that of its reader, which the paid call keeps. */
+const GRACE_MS = 30_000;
 const MOST_PASSED_ON_CHARACTERS = 20_000;
 /** Statuses of a refusal that reach the caller as they are. */
 const PASSED_ON: readonly number[] = [400, 404, 405, 406, 409, 410, 412, 413, 415, 416, 422, 428];
@@ -55,6 +74,7 @@ export interface RouteParts extends SentBy {
 export function routeService(parts: RouteParts): Service {
   const { route, id, tag, upstream } = parts;
   const fields = fieldsOf(route);
+  const stream = route.answer === 'streamed' ? routeStream(parts) : null;
   return defineContentService({
     path: id,
     name: route.name,
@@ -66,7 +86,8 @@ export function routeService(parts: RouteParts): Service {
     contentType: route.success.contentType?.find((type) => !type.endsWith('*')) ?? 'application/json',
     mpp: true,
     effect: route.effect,
-    timeoutMs: route.timeoutMs,
+    timeoutMs: wholeBoundsOf(route).timeoutMs,
+    ...(stream === null ? {} : { stream }),
     route: {
       method: route.method,
       address: route.path.text,
@@ -79,6 +100,7 @@ export function routeService(parts: RouteParts): Service {
     async beforeSettling() {
       const { retryAfterMs, isOpen } = upstream.state;
       if (isOpen) throw unanswered('down', retryAfterMs, 'it has been failing');
+      stream?.assertOpen();
     },
     run: (input, context) => {
       const { call, signal, nowMs } = context;
@@ -235,34 +257,120 @@ export async function askUpstream(
   call: RouteCall,
   { orderId, signal, nowMs }: { orderId: string; signal: AbortSignal; nowMs(): number },
 ): Promise<ContentAnswer> {
-  const answered = await upstream.ask({
+  const { timeoutMs, mostBytes } = wholeBoundsOf(route);
+  const request = requestFor(route, call, orderId);
+  const bounds = { mostAnswerBytes: mostBytes, wholeTimeoutMs: timeoutMs, signal };
+  const answered = await upstream.ask(Object.assign(request, bounds));
+  if (answered.kind === 'failure') throw failed(route, answered);
+  if (answered.kind === 'refusal') throw refused(route, answered);
+  assertIsItsType(answered);
+  const headers = headersOf(route, answered);
+  if (holdsCredential(route, answered.body, ...Object.values(headers))) throw toldCredential();
+  return Object.assign(content(answered.body, provenanceOf(route, nowMs)), {
+    status: answered.status,
+    headers,
+  });
+}
+
+/** What a whole answer may have: a route that streams is gathered at doors that cannot. */
+function wholeBoundsOf({ answer, timeoutMs, maxAnswerBytes, upstream }: Route) {
+  if (answer === 'kept') return { timeoutMs, mostBytes: maxAnswerBytes };
+  return {
+    timeoutMs: Math.min(upstream.timeouts.wholeMs, LONGEST_GATHERED_MS),
+    mostBytes: Math.min(maxAnswerBytes, MOST_KEPT_BYTES),
+  };
+}
+
+/** How a route's answers leave as they come. */
+export interface RouteStream extends Omit<ByteStream, 'form' | 'run'> {
+  /** @throws ServiceFailure 503 while no other one may begin */
+  assertOpen(): void;
+  run(
+    input: unknown,
+    context: Pick<AnyRunContext, 'signal' | 'nowMs'> & { call: { orderId: string } },
+  ): Promise<StreamedContent>;
+}
+
+/** The streams of one route, all of which count against its bound. */
+export function routeStream({ route, upstream }: SentBy): RouteStream {
+  const { maxMs, maxOpen } = route.stream;
+  let open = 0;
+  const assertOpen = () => {
+    if (open >= maxOpen) throw unanswered('busy', BUSY_RETRY_MS, `${maxOpen} streams are open`);
+  };
+  const leave = () => {
+    open -= 1;
+  };
+  return {
+    timeoutMs: maxMs,
+    // What its reader is waited for is not the upstream's time: whoever reads slowly could else have it for nothing.
+    readerMs: maxMs,
+    mostBytes: route.maxAnswerBytes,
+    assertOpen,
+    async run(input, { call: { orderId }, signal, nowMs }) {
+      assertOpen();
+      open += 1;
+      const call = input as RouteCall;
+      const request = requestFor(route, call, orderId);
+      const bounds = { mostAnswerBytes: route.maxAnswerBytes, wholeTimeoutMs: 2 * maxMs + GRACE_MS, signal };
+      const begun = await upstream.stream(Object.assign(request, bounds));
+      if (begun.kind !== 'stream') {
+        leave();
+        throw begun.kind === 'refusal' ? refused(route, begun) : failed(route, begun);
+      }
+      void begun.ended.then(leave);
+      const headers = headersOf(route, begun);
+      if (holdsCredential(route, ...Object.values(headers))) {
+        begun.stop();
+        throw toldCredential();
+      }
+      return {
+        fields: {},
+        notes: [],
+        ...provenanceOf(route, nowMs),
+        status: begun.status,
+        headers: { ...headers, ...lengthOf(begun.headers) },
+        pieces: piecesOf(begun, { lastEvent: route.success.lastEvent, failed: (failure) => failed(route, failure) }),
+      };
+    },
+  };
+}
+
+/** The length of a body whose upstream tells it, which is what leaves then. */
+function lengthOf(headers: ReceivedHeaders): Record<string, string> {
+  const length = singleValue(headers['content-length']);
+  return length === null || headers['transfer-encoding'] !== undefined ? {} : { 'content-length': length };
+}
+
+/** The request of a call, without the bounds of its answer. */
+function requestFor(
+  route: Route,
+  call: RouteCall,
+  orderId: string,
+): Omit<UpstreamRequest, 'mostAnswerBytes' | 'wholeTimeoutMs' | 'signal'> {
+  return {
     method: route.method,
     target: call.target,
     headers: call.headers,
     body: call.body,
     rule: ruleOf(route, call),
-    mostAnswerBytes: route.maxAnswerBytes,
     repeat: repeatOf(route),
     idempotencyKey: idempotencyKeyOf(orderId, call.fingerprint),
-    wholeTimeoutMs: route.timeoutMs,
-    signal,
-  });
-  if (answered.kind === 'failure') throw failed(route, answered);
-  if (answered.kind === 'refusal') throw refused(route, answered);
-  assertIsItsType(answered);
-  const headers = headersForCaller(answered.headers, {
-    named: new Set(route.answerHeaders),
-    status: answered.status,
-  });
-  if (holdsCredential(route, answered.body, ...Object.values(headers))) throw toldCredential();
+  };
+}
+
+function provenanceOf(route: Route, nowMs: () => number): { method: string; sources: Source[] } {
   const retrievedAt = new Date(nowMs()).toISOString();
   const { name } = route.upstream;
   const source = { name, url: `urn:source:${name}`, asOf: null, retrievedAt, cached: false, sandbox: false };
-  return {
-    ...content(answered.body, { method: 'As its API answered.', sources: [source] }),
-    status: answered.status,
-    headers,
-  };
+  return { method: 'As its API answered.', sources: [source] };
+}
+
+function headersOf(
+  { answerHeaders }: Route,
+  { status, headers }: { status: number; headers: ReceivedHeaders },
+): Record<string, string> {
+  return headersForCaller(headers, { named: new Set(answerHeaders), status });
 }
 
 /** @throws ServiceFailure for what says that it is JSON and is none: no agent could read what it would pay for */

@@ -71,7 +71,7 @@ export class Quotes {
       service,
       priceMicros: called?.priceMicros ?? usdToMicros(service.priceUsd),
       ...soldBy(door, service, baseUrl, called),
-      ...streamTerms(service, maxAnswerBytes),
+      ...streamTerms(service, { maxAnswerBytes, isAtRoute: isRouteDoor(door) }),
     };
     return { quote, challenge: door.challenge(quote), revision: this.#revision };
   }
@@ -80,6 +80,9 @@ export class Quotes {
     return this.#parts.rails.reduce((sum, rail) => sum + (rail.revision ?? 0), 0);
   }
 }
+
+/** Whether a door sells at the services' own addresses. */
+const isRouteDoor = ({ tool, prefix }: Door): boolean => tool === undefined && prefix === '';
 
 /** The resource that a door sells: the tool URI of x402's MCP transport, a route's own address, or one below the prefix. */
 function soldBy(

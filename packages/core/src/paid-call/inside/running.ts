@@ -1,15 +1,23 @@
 /** How many calls may run at once, how long each may take, and how its service is run. */
 import { Problem, unavailable } from '../../http/problem.ts';
 import { nameOfWallet } from '../../keys/root-buyer.ts';
-import type { AnyRunContext, CatalogLine, Piece, Service, ServiceStream } from '../../service/define.ts';
+import type {
+  AnyRunContext,
+  ByteStream,
+  CatalogLine,
+  EventStream,
+  Piece,
+  Service,
+  ServiceStream,
+} from '../../service/define.ts';
 import type { AskingCall, Sources } from '../../service/sources.ts';
 import { type Answer, provenanceOf } from '../../words/answer.ts';
 import { ServiceFailure } from '../../words/failure.ts';
 import { cleanDeep } from '../../words/outsider-text.ts';
-import { contentOf } from '../content.ts';
+import { contentHeadOf, contentOf } from '../content.ts';
 import type { Door } from '../door.ts';
 import type { PayerProof } from '../rail.ts';
-import type { MadeAnswer, Sale } from '../sale.ts';
+import type { MadeAnswer, Sale, StreamHead } from '../sale.ts';
 import { LeftDuringWork } from './outcome.ts';
 
 /** The slots for running calls in this process. */
@@ -138,10 +146,17 @@ export interface RunnerParts {
   nowMs(): number;
 }
 
+const EVENTS_HEAD: StreamHead = {
+  status: 200,
+  headers: { 'content-type': 'text/event-stream', 'cache-control': 'private, no-store, no-transform' },
+};
+
 /** A service whose answer is being streamed. */
 export interface RunningStream {
-  /** The next event, as it will be sent. @throws what the service throws; ServiceFailure when its time is over */
-  next(): Promise<{ status: 'piece' | 'whole'; event: Buffer }>;
+  /** What the answer begins with, once there is a first piece. */
+  readonly head: StreamHead;
+  /** The next piece, as it will be sent. @throws what the service throws; ServiceFailure when its time is over */
+  next(): Promise<{ status: 'piece' | 'whole'; bytes: Buffer }>;
   /** Stops the service, since nobody reads any more of it. */
   stop(): void;
 }
@@ -211,14 +226,18 @@ export class Runner {
    */
   stream(sale: Sale, stream: ServiceStream, callId: string): RunningStream {
     const { sources, nowMs } = this.#parts;
-    const { service } = sale.quote;
-    const startedAtMs = nowMs();
     const deadline = new Deadline();
     const scope = scopeOf(sale, callId);
-    const pieces = stream.run(sale.input, this.#contextOf(sale, callId, deadline));
+    const context = this.#contextOf(sale, callId, deadline);
+    const head: StreamHead = { ...EVENTS_HEAD };
+    const pieces =
+      stream.form === 'events'
+        ? this.#eventsOf(sale, stream, context)
+        : bytesOf(sale, stream, context, (begun) => Object.assign(head, begun));
     const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     let leftMs = stream.timeoutMs;
     return {
+      head,
       next: async () => {
         const askedAtMs = nowMs();
         const made = await deadline.race(
@@ -228,9 +247,7 @@ export class Runner {
         stopListening();
         deadline.pause();
         leftMs -= nowMs() - askedAtMs;
-        if (!made.done) return { status: 'piece', event: eventOf(service, made.value) };
-        const body = this.#jsonOf(service, made.value, startedAtMs);
-        return { status: 'whole', event: Buffer.from(`event: result\ndata: ${body}\n\n`) };
+        return { status: made.done === true ? 'whole' : 'piece', bytes: made.value };
       },
       stop() {
         stopListening();
@@ -238,6 +255,29 @@ export class Runner {
         void pieces.return(undefined as never).catch(() => {});
       },
     };
+  }
+
+  /** The events of a stream, and the last one with the whole answer. */
+  async *#eventsOf(
+    { quote, input }: Sale,
+    stream: EventStream,
+    context: AnyRunContext,
+  ): AsyncGenerator<Buffer, Buffer> {
+    const { service } = quote;
+    const startedAtMs = this.#parts.nowMs();
+    const pieces = stream.run(input, context);
+    try {
+      for (;;) {
+        const made = await pieces.next();
+        if (made.done === true) {
+          const body = this.#jsonOf(service, made.value, startedAtMs);
+          return Buffer.from(`event: result\ndata: ${body}\n\n`);
+        }
+        yield eventOf(service, made.value);
+      }
+    } finally {
+      void pieces.return(undefined as never).catch(() => {});
+    }
   }
 
   #jsonOf(service: Service, made: Answer<unknown>, startedAtMs: number): string {
@@ -300,6 +340,18 @@ function abandonIfLeft({ request, payment, quote }: Sale, abandon: () => void): 
     stopFollowing?.();
     stopListening?.();
   };
+}
+
+/** The bytes of a stream, and at its end those that wait. */
+async function* bytesOf(
+  { quote, input }: Sale,
+  stream: ByteStream,
+  context: AnyRunContext,
+  begun: (head: StreamHead) => void,
+): AsyncGenerator<Buffer, Buffer> {
+  const made = await stream.run(input, context);
+  begun(contentHeadOf(quote.service, made));
+  return yield* made.pieces;
 }
 
 /** @throws Error for a piece whose event has an invalid or reserved name */

@@ -4,27 +4,24 @@
  *
  * If the stream breaks on our side, a reservation is released, and a payment on a chain may be presented again or is
  * refunded; the last event says which. If the reader is lost, the stream goes on to its end without one, and the same
- * payment gets all of it. Without an identity nobody could ask for it, so it is broken off and charged.
+ * payment gets all of it. Without an identity nobody could ask for it, so it is broken off and charged, and so is a stream
+ * of bytes, which is not kept.
  */
 
 import { unavailable } from '../../http/problem.ts';
 import type { Service, ServiceStream } from '../../service/define.ts';
 import type { Door } from '../door.ts';
 import { tellFate } from '../fate.ts';
-import type { Payment } from '../rail.ts';
-import type { EventReader, PaidAnswer, Sale } from '../sale.ts';
+import type { Payment, Quote } from '../rail.ts';
+import { type PaidAnswer, readerMsOf, type Sale, type StreamReader } from '../sale.ts';
 import type { Answers } from './answers.ts';
 import type { PricedCall, StoredAnswer } from './call-steps.ts';
 import { asProblem, CallerGone, LeftDuringWork } from './outcome.ts';
 import type { Reservations } from './reservations.ts';
 import type { Runner, RunningStream } from './running.ts';
 
-/** The most that one stream may send. */
-const MAX_STREAM_BYTES = 50_000_000;
-const HEADERS: Record<string, string> = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'private, no-store, no-transform',
-};
+/** The most that one stream of events may send. */
+const MAX_EVENTS_BYTES = 50_000_000;
 
 export interface StreamsParts {
   answers: Answers;
@@ -43,9 +40,29 @@ export interface StreamMoney {
   failed(error: unknown): Promise<unknown>;
 }
 
-/** What a 402 says about a service that can stream. */
-export function streamTerms({ stream }: Service, maxAnswerBytes: number) {
+/**
+ * What a 402 says about a service that can stream.
+ *
+ * @param about.isAtRoute whether it is sold at its own address, where each answer is a stream if it is one of bytes
+ */
+export function streamTerms(
+  { stream, contentType }: Service,
+  { maxAnswerBytes, isAtRoute }: { maxAnswerBytes: number; isAtRoute: boolean },
+): Pick<Quote, 'settlesFirst' | 'streaming'> {
   if (stream === null) return {};
+  if (stream.form === 'bytes') {
+    if (!isAtRoute) return {};
+    return {
+      settlesFirst: true,
+      streaming: {
+        contentType,
+        charged:
+          'Before its last bytes; on a chain before the first. A stream that we break is not charged, or is sent back. One that its reader leaves is.',
+        keptUpToBytes: 0,
+        beyond: 'ANSWER_NOT_KEPT',
+      },
+    };
+  }
   return {
     streaming: {
       ask: { [stream.field]: true },
@@ -75,7 +92,9 @@ export class Streams {
     let first: Awaited<ReturnType<RunningStream['next']>>;
     try {
       first = await running.next();
-      if (payment.identity === null && request.gone()) throw new LeftDuringWork();
+      // What has a lasting effect was done, whether its caller is there or not.
+      const isUndone = payment.identity === null && quote.service.effect !== 'write';
+      if (isUndone && request.gone()) throw new LeftDuringWork();
       if (request.openStream === undefined) throw new CallerGone();
     } catch (error) {
       running.stop();
@@ -83,26 +102,29 @@ export class Streams {
     }
     const { priceMicros } = quote;
     const receipt = payment.receipt({ callId: call.id, priceMicros, ...money.receipt });
-    const reader = request.openStream({
-      ...HEADERS,
-      ...this.#parts.door.headers,
-      ...receipt,
-      ...rate,
-      'x-call-id': call.id,
-    });
-    const kept = new KeptEvents(payment.identity === null ? 0 : this.#parts.maxAnswerBytes);
+    const { head } = running;
+    const headers = Object.assign({}, head.headers, this.#parts.door.headers, receipt, rate);
+    headers['x-call-id'] = call.id;
+    const isOfEvents = stream.form === 'events';
+    const bounds = { mayBeat: isOfEvents, patienceMs: readerMsOf(stream) };
+    const reader = request.openStream({ status: head.status, headers }, bounds);
+    const isKept = isOfEvents && payment.identity !== null;
+    const kept = new KeptPieces(isKept ? this.#parts.maxAnswerBytes : null);
+    const mostBytes = isOfEvents ? MAX_EVENTS_BYTES : stream.mostBytes;
     try {
-      const last = await relay(running, first, reader, kept).catch(async (error: unknown) => {
+      const last = await relay(running, first, { reader, kept, mostBytes }).catch(async (error: unknown) => {
         throw await money.failed(error);
       });
-      await this.#take(sale, call, kept, money);
+      await this.#take(sale, { call, kept, headers: head.headers }, money);
       report.outcome = 'captured';
       if (last !== null) await reader.end(last);
       const { accountId } = payment;
-      return { status: 200, headers: {}, body: '', left: true, accountId };
+      return { status: head.status, headers: {}, body: '', left: true, accountId };
     } catch (error) {
       const problem = tellFate(asProblem(error, report), sale.money.fate);
-      await reader.end(eventOf('error', problem.body(request.requestId)));
+      // Other bytes have no form of an error. That they end without an end tells it.
+      if (isOfEvents) await reader.end(eventOf('error', problem.body(request.requestId)));
+      else reader.cut();
       return { status: problem.status, headers: {}, body: '', left: true, fate: sale.money.fate };
     } finally {
       running.stop();
@@ -112,9 +134,9 @@ export class Streams {
   /**
    * Takes the price and stores what is kept. @throws when the price was not taken, or another answer was stored first
    */
-  async #take(sale: Sale, call: PricedCall, kept: KeptEvents, { settled }: StreamMoney): Promise<void> {
+  async #take(sale: Sale, { call, kept, headers }: Sent, { settled }: StreamMoney): Promise<void> {
     const { answers, reservations } = this.#parts;
-    const answer = sale.payment.identity === null ? null : this.#storedOf(sale, call.id, kept);
+    const answer = sale.payment.identity === null ? null : this.#storedOf(sale, { call, kept, headers });
     await reservations.capture(sale, call, answer, settled);
     sale.money.fate = 'taken';
     // Another process that took this one for dead may have stored its answer first. A payment has one answer: the
@@ -123,26 +145,35 @@ export class Streams {
     throw unavailable('OUTCOME_UNKNOWN', 'This payment was already given a different answer.', 1_000);
   }
 
-  #storedOf({ quote }: Sale, callId: string, kept: KeptEvents): StoredAnswer {
+  #storedOf({ quote }: Sale, { call, kept, headers }: Sent): StoredAnswer {
     const body = kept.bytes();
     if (body === null) {
+      const isOfEvents = quote.service.stream?.form === 'events';
+      const size = isOfEvents ? ` of more than ${this.#parts.maxAnswerBytes} bytes` : '';
       return {
         status: 409,
         headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' },
         body: JSON.stringify({
           error: 'ANSWER_NOT_KEPT',
           code: 'ANSWER_NOT_KEPT',
-          message: `This payment was answered by a stream of more than ${this.#parts.maxAnswerBytes} bytes, which is not kept.`,
+          message: `This payment was answered by a stream${size}, which is not kept.`,
           hint: 'Use a new Idempotency-Key, or sign a new payment.',
         }),
       };
     }
-    return this.#parts.answers.toKeep(quote.service, callId, { headers: HEADERS, body });
+    return this.#parts.answers.toKeep(quote.service, call.id, { headers, body });
   }
 }
 
+/** What a stream has sent, without its last piece. */
+interface Sent {
+  call: PricedCall;
+  kept: KeptPieces;
+  headers: Record<string, string>;
+}
+
 /**
- * Sends all events but the last. When the reader is lost, it goes on as long as all of it can be kept.
+ * Sends all pieces but the last. When the reader is lost, it goes on as long as all of it can be kept.
  *
  * @returns the last; null when the reader is lost and the rest can be kept for nobody
  * @throws what the service throws
@@ -150,54 +181,64 @@ export class Streams {
 async function relay(
   running: RunningStream,
   first: Awaited<ReturnType<RunningStream['next']>>,
-  reader: EventReader,
-  kept: KeptEvents,
+  { reader, kept, mostBytes }: { reader: StreamReader; kept: KeptPieces; mostBytes: number },
 ): Promise<Buffer | null> {
-  const lost = reader.closed.then(() => null);
   let isLost = false;
+  let wake = () => {};
+  void reader.closed.then(() => {
+    isLost = true;
+    wake();
+  });
   let bytes = 0;
   for (let next = first; ; ) {
-    bytes += next.event.length;
-    if (bytes > MAX_STREAM_BYTES) throw new Error('the stream is larger than may be sent');
-    kept.add(next.event);
-    if (next.status === 'whole') return next.event;
-    if (!isLost) isLost = (await reader.write(next.event)) === 'lost';
+    bytes += next.bytes.length;
+    if (bytes > mostBytes) throw new Error('the stream is larger than may be sent');
+    kept.add(next.bytes);
+    if (next.status === 'whole') return next.bytes;
+    if (!isLost) isLost = (await reader.write(next.bytes)) === 'lost';
     if (isLost && !kept.isWhole) return null;
     const coming = running.next();
-    if (!isLost && (await Promise.race([coming, lost])) === null) {
-      isLost = true;
-      if (!kept.isWhole) {
-        coming.catch(() => {});
-        return null;
-      }
+    // One promise for each piece: what raced against that of the whole stream would be held to its end.
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      coming.then(
+        () => resolve(),
+        () => resolve(),
+      );
+    });
+    if (isLost && !kept.isWhole) {
+      coming.catch(() => {});
+      return null;
     }
     next = await coming;
   }
 }
 
-/** The events of a stream, as long as they fit the bound on kept answers. */
-class KeptEvents {
+/** The pieces of a stream, as long as they fit the bound on kept answers. */
+class KeptPieces {
   readonly #most: number;
-  #events: Buffer[] | null = [];
+  #pieces: Buffer[] | null;
   #bytes = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  /** @param most null: nothing is kept */
+  constructor(most: number | null) {
+    this.#most = most ?? 0;
+    this.#pieces = most === null ? null : [];
   }
 
-  add(event: Buffer): void {
-    this.#bytes += event.length;
-    if (this.#bytes > this.#most) this.#events = null;
-    this.#events?.push(event);
+  add(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#most) this.#pieces = null;
+    this.#pieces?.push(piece);
   }
 
   get isWhole(): boolean {
-    return this.#events !== null;
+    return this.#pieces !== null;
   }
 
   /** Null when they exceeded the bound. */
   bytes(): Buffer | null {
-    return this.#events === null ? null : Buffer.concat(this.#events);
+    return this.#pieces === null ? null : Buffer.concat(this.#pieces);
   }
 }
 

@@ -1,5 +1,5 @@
 /** The payment methods: transactions on Tempo, and authorizations on an EVM chain that another rail settles. */
-import type { Quote } from '../../paid-call/rail.ts';
+import { mustBeRefundable, type Quote } from '../../paid-call/rail.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
 
@@ -41,7 +41,7 @@ export function offeredMethods({ names, tempo, evm }: Methods): OfferedMethod[] 
 }
 
 /**
- * Whether a method can pay for this quote now. A call with a lasting effect needs a method whose money can be refunded.
+ * Whether a method can pay for this quote now. What is paid before its answer is there needs a method whose money can be refunded.
  */
 export function isOffered(
   { method, chainId }: OfferedMethod,
@@ -50,5 +50,5 @@ export function isOffered(
 ): boolean {
   return method === 'evm'
     ? evm?.offers(quote) === true
-    : quote.service.effect === 'read' || canRefund(`eip155:${chainId}`);
+    : !mustBeRefundable(quote) || canRefund(`eip155:${chainId}`);
 }

@@ -1,5 +1,5 @@
 /** On which chains a service can be paid for now. */
-import type { Quote } from '../../paid-call/rail.ts';
+import { mustBeRefundable, type Quote } from '../../paid-call/rail.ts';
 import type { Facilitators } from './facilitators.ts';
 import type { Network } from './networks.ts';
 import type { Opened, OpenNetworks } from './open-networks.ts';
@@ -19,8 +19,8 @@ export interface Offered {
   /** The chains that can settle now, in order. */
   now(): OfferedNetwork[];
   /**
-   * The chains on which this quote is sold now. A call with a lasting effect is sold only where its money can be
-   * refunded.
+   * The chains on which this quote is sold now. What is paid before its answer is there is sold only where its
+   * money can be refunded.
    */
   for(quote: Quote): OfferedNetwork[];
   /** @throws PaymentRefused when it is not sold on this chain now */
@@ -62,7 +62,7 @@ export function offeredOf(
   const forQuote = (quote: Quote) =>
     now().filter(
       ({ network }) =>
-        (quote.service.effect === 'read' || canRefund(network.id)) && isWorthIt(network, quote.priceMicros),
+        (!mustBeRefundable(quote) || canRefund(network.id)) && isWorthIt(network, quote.priceMicros),
     );
 
   return {
