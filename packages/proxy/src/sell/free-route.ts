@@ -48,7 +48,7 @@ export async function streamFree(
   const { stream } = parts;
   const begin = async () => {
     const { input } = readRequest(parts, request);
-    const made = await stream.run(input, { call: { callId: requestId }, signal, nowMs });
+    const made = await stream.run(input, { call: { orderId: requestId }, signal, nowMs });
     return { made, first: await made.pieces.next() };
   };
   const { made, first } = await begin().catch((error: unknown) => {

@@ -330,7 +330,10 @@ export function routeStream({ route, upstream }: SentBy): RouteStream {
         ...provenanceOf(route, nowMs),
         status: begun.status,
         headers: { ...headers, ...lengthOf(begun.headers) },
-        pieces: piecesOf(begun, { lastEvent: route.success.lastEvent, failed: (failure) => failed(route, failure) }),
+        pieces: piecesOf(begun, {
+          lastEvent: route.success.lastEvent,
+          failed: (failure) => failed(route, failure),
+        }),
       };
     },
   };
