@@ -10,11 +10,13 @@ import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
 import { PROXY_PRICES_MUTANTS } from './mutants/proxy-prices.ts';
 import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
 import { QUEUES_MUTANTS } from './mutants/queues.ts';
+import { PROXY_MUTANTS } from './mutants/proxy.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
   ...PAID_CALL_MUTANTS,
+  ...PROXY_MUTANTS,
   ...CALLER_ADDRESS_MUTANTS,
   ...RAILS_MUTANTS,
   ...KEYS_MUTANTS,

@@ -15,12 +15,10 @@ import type { MppRail } from '@farebox/core/rails/mpp/rail';
 import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { RESERVED_FIRST_SEGMENTS } from './config/route-key.ts';
 import { PROXY } from './declared.ts';
-import { takenOfRoute } from './own-addresses.ts';
 import { answerFree, streamFree } from './sell/free-route.ts';
 import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
-import { readAddress } from './wire/path.ts';
+import { isReserved, takenOfRoute } from './sell/own-addresses.ts';
 
 export { type OpenRoutes, PROXY };
 
@@ -147,13 +145,6 @@ function findRoute(http: FastifyInstance, { table }: OpenRoutes, request: Fastif
       details: { charged: false },
     });
   return found.route;
-}
-
-/** Whether an address is below those that are always this server's own, whether something is there or not. */
-function isReserved(url: string): boolean {
-  const address = readAddress(url);
-  const first = 'refused' in address ? undefined : address.segments[0]?.text.toLowerCase();
-  return first !== undefined && RESERVED_FIRST_SEGMENTS.includes(first);
 }
 
 interface At {

@@ -1,5 +1,5 @@
 /**
- * What reaches the API behind a route, and what never does: addresses that two programs could read differently, requests within
+ * Holds what may reach the API behind a route, and what never does: addresses that two programs could read differently, requests within
  * requests, other methods, what is free beside what is priced, and the addresses of the shop itself.
  */
 import assert from 'node:assert/strict';
@@ -128,6 +128,8 @@ test('an address that two programs could read differently is refused before anyt
     ...['/v1/stations/7#part', '/v1/stations/é', '/v1/stations%20/7', '/v1/free/%2e%2e/stations/7'],
   ])
     await assertUnreached(request('GET', target), [400]);
+  const told = await jsonOf(fetch(`${shop.url}/v1/stations/a%2fb`));
+  assert.deepEqual([told.code, told.charged], ['INVALID_ADDRESS', false]);
   for (const target of [
     '//v1/stations/7',
     '/v1//stations/7',

@@ -1,5 +1,5 @@
 /**
- * What a broken, silent or lying API behind a route costs its buyer: nothing. One row a fault, bought on credits and by a payment
+ * A broken, silent or lying API behind a route costs its buyer nothing. One row a fault, bought on credits and by a payment
  * that a chain moves. Nothing of the API's own words about money or identity comes back, and nothing of our credentials there.
  */
 import assert from 'node:assert/strict';
@@ -300,7 +300,7 @@ async function paid(address: string, method = 'GET'): Promise<Record<string, str
   return { 'payment-signature': await paymentHeader(challenge, signed) };
 }
 
-/** Nothing in it is the API's word for ours, nor a credential that the API knows us by. */
+/** Asserts that nothing in an answer is the API's word for ours, nor a credential that the API knows us by. */
 function assertOurs(answer: Response, text: string): void {
   const headers = JSON.stringify([...answer.headers]);
   assert.doesNotMatch(headers, new RegExp(MARK), 'the API speaks for us');

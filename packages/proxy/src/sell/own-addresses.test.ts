@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRouteKey } from './config/route-key.ts';
-import { takenOfRoute } from './own-addresses.ts';
+import { readRouteKey } from '../config/route-key.ts';
+import { isReserved, takenOfRoute } from './own-addresses.ts';
 
 const OWN = [
   { path: '/', methods: ['GET', 'HEAD'] },
@@ -34,4 +34,20 @@ test('a pattern is told the own addresses that it covers; another method, length
   assert.deepEqual(taken('POST /:a/:b'), { whole: null, parts: ['/api/keys'] });
   for (const key of ['POST /health', 'GET /Health', 'GET /health/now', 'GET /api/keys', 'PUT /:a'])
     assert.deepEqual(taken(key), { whole: null, parts: [] }, key);
+});
+
+test('what is below the reserved names is always our own, however it is spelled', () => {
+  for (const url of [
+    '/admin',
+    '/admin/x?a=b',
+    '/Admin/x',
+    '/%61dmin',
+    '/mcp',
+    '/a2a/x/y',
+    '/.well-known/x',
+    '/.WELL-KNOWN/x',
+  ])
+    assert.equal(isReserved(url), true, url);
+  for (const url of ['/', '/v1/admin', '/administration', '/x?y=/admin', '/..%2fadmin'])
+    assert.equal(isReserved(url), false, url);
 });

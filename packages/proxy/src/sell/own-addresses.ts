@@ -1,5 +1,6 @@
 /** Holds the routes of a configuration against the addresses of this server itself, which win. */
-import type { PathPattern } from './config/route-key.ts';
+import { type PathPattern, RESERVED_FIRST_SEGMENTS } from '../config/route-key.ts';
+import { readAddress } from '../wire/path.ts';
 
 /** An address of this server as it is registered, such as `/pages/:service`. */
 export interface OwnAddress {
@@ -7,7 +8,7 @@ export interface OwnAddress {
   readonly methods: readonly string[];
 }
 
-/** What this server's own addresses take of a route. */
+/** The calls of a route that this server's own addresses take. */
 export interface TakenOfRoute {
   /** The own address that takes every call of the route, so that none would reach it; null: none does. */
   readonly whole: string | null;
@@ -37,4 +38,11 @@ export function takenOfRoute(
     if (ours.every((text) => text !== '')) parts.push(address.path);
   }
   return { whole: null, parts: parts.sort() };
+}
+
+/** Whether an address is below those that are always this server's own, whether something is there or not. */
+export function isReserved(url: string): boolean {
+  const address = readAddress(url);
+  const first = 'refused' in address ? undefined : address.segments[0]?.text.toLowerCase();
+  return first !== undefined && RESERVED_FIRST_SEGMENTS.includes(first);
 }

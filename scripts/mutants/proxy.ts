@@ -1,0 +1,80 @@
+/** Bugs in the sale of other servers' routes: what is bought, what reaches an upstream, and what comes back. */
+import type { MutantsOfFile } from '../mutant.ts';
+
+export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
+  {
+    file: 'packages/proxy/src/sell/own-addresses.ts',
+    tests: ['packages/proxy/src/sell/own-addresses.test.ts'],
+    bugs: [
+      ['      return { whole: address.path, parts: [] };', '      return { whole: null, parts: [] };'],
+      ["if (theirs.length > 1 && theirs.at(-1) === '') theirs.pop();", ''],
+      ['if (!address.methods.includes(method)) continue;', ''],
+      ['address.segments[0]?.text.toLowerCase()', 'address.segments[0]?.text'],
+    ],
+  },
+  {
+    file: 'packages/proxy/src/sell/route-service.ts',
+    tests: ['packages/proxy/src/sell/route-service.test.ts'],
+    bugs: [
+      ['JSON.stringify([route.method, url, counted])', 'JSON.stringify([route.method, url])'],
+      [
+        'JSON.stringify([route.method, url, counted])',
+        'JSON.stringify([route.method, route.path.text, counted])',
+      ],
+      ["    .update('\\n')\n    .update(body ?? '')\n", ''],
+      [
+        '(a.name === b.name ? 0 : a.name < b.name ? -1 : 1)',
+        '(a.name + a.value < b.name + b.value ? -1 : 1)',
+      ],
+      ["...(body === null ? [] : ['content-type'])", ''],
+      ['.update(`upstream', ".update('' && `upstream"],
+      ["if (isOpen) throw unanswered('down', retryAfterMs, 'it has been failing');", ''],
+      [
+        "if (answered.kind === 'failure') throw failed(route, answered);",
+        "if (answered.kind === 'failure') throw failed(route, { ...answered, reason: 'overloaded' });",
+      ],
+      ['if (holdsCredential(route, answered.body, ...Object.values(headers))) throw toldCredential();', ''],
+      [
+        'if (holdsCredential(route, answered.body, ...Object.values(headers)))',
+        'if (holdsCredential(route, answered.body))',
+      ],
+      ["if (holdsCredential(route, body ?? '', contentType ?? '')) return toldCredential();", ''],
+      ["holdsCredential(route, said ?? '') ? null : said", 'said'],
+      ['body.length > route.maxRequestBytes', 'false'],
+      [
+        "if ('refused' in headers) throw invalidInput('headers', headers.refused);",
+        "if ('refused' in headers) throw new Error(headers.refused);",
+      ],
+      ['mostAnswerBytes: route.maxAnswerBytes,', 'mostAnswerBytes: Number.MAX_SAFE_INTEGER,'],
+      ['hasNot: success.hasNot,', 'hasNot: [],'],
+      ['mayEndByClose: false,', 'mayEndByClose: true,'],
+    ],
+  },
+  {
+    file: 'packages/proxy/src/part.ts',
+    tests: ['apps/shop/test/own-api/addresses.test.ts'],
+    bugs: [
+      ['if (isReserved(url)) throw http.knownAddresses.noRoute(method, pathOf(request)).problem;', ''],
+      ["(length > 0 || headers['transfer-encoding'] !== undefined)", '(length > 0)'],
+      [
+        "if (request.method === 'HEAD') return sendFinished(reply, { status: 204, headers: {}, body: '' });",
+        '',
+      ],
+      ['if (!verdict.allowed) throw rateExceeded(verdict);', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/quotes.ts',
+    tests: ['packages/core/src/paid-call/inside/quotes.test.ts'],
+    bugs: [
+      ['const name = `', 'const name = called.address || `'],
+      ['const name = `', 'const name = String(called.priceMicros) || `'],
+      [
+        'priceMicros: called?.priceMicros ?? usdToMicros(service.priceUsd),',
+        'priceMicros: usdToMicros(service.priceUsd),',
+      ],
+      ['this.#ofRoutes.size > MOST_REMEMBERED && ', 'false && '],
+      ['    if (sold.revision !== current) {', '    if (sold.revision > current) {'],
+    ],
+  },
+];
