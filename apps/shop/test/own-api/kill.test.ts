@@ -54,7 +54,7 @@ before(async () => {
     mkdtemp(join(tmpdir(), 'own-api-')),
   ]);
   half = spawn(process.execPath, ['-e', HALF_AN_API], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [{ port }] = (await once(half, 'message')) as [{ port: number }];
+  const [{ port }]: [{ port: number }] = (await once(half, 'message')) as never;
   halfUrl = `http://127.0.0.1:${port}`;
   await writeFile(join(folder, 'farebox.config.yaml'), config());
 });

@@ -1,16 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Service } from '../../service/define.ts';
-import type { ReadCall } from '../../service/route.ts';
+import type { ReadCall, ShownRoute } from '../../service/route.ts';
 import type { Door } from '../door.ts';
 import type { Quote, Rail } from '../rail.ts';
 import { SERVICE } from '../sale.fixture.ts';
 import { Quotes, readByRoute } from './quotes.ts';
 
+const SHOWN: ShownRoute = {
+  path: null,
+  query: null,
+  body: null,
+  answer: null,
+  example: { url: '/stations/1', headers: {}, body: undefined },
+  prices: null,
+};
+
 const ROUTE: Service = {
   ...SERVICE,
   path: 'get-stations-id',
-  route: { method: 'GET', address: '/stations/:id', read: () => call('/stations/1', 1n) },
+  route: { method: 'GET', address: '/stations/:id', read: () => call('/stations/1', 1n), shown: SHOWN },
 };
 
 function call(address: string, priceMicros: bigint): ReadCall {
@@ -81,7 +90,10 @@ test('a call that could not be read, and a service without a route, are quoted a
 test('below a prefix, and as a tool, a route has the address of that door at the price of the call', () => {
   const below = stage({ prefix: '/x402' }).quotes.of(ROUTE, call('/stations/7', 10_000n)).quote;
   assert.deepEqual([below.resourceUrl, below.priceMicros], ['http://shop/x402/get-stations-id', 10_000n]);
-  const asTool = stage({ tool: ({ path }) => path }).quotes.of(ROUTE, call('/stations/7', 10_000n)).quote;
+  const asTool = stage({ prefix: '/mcp', tool: ({ path }) => path }).quotes.of(
+    ROUTE,
+    call('/stations/7', 10_000n),
+  ).quote;
   assert.deepEqual(
     [asTool.resourceUrl, asTool.tool, asTool.priceMicros],
     ['mcp://tool/get-stations-id', 'get-stations-id', 10_000n],
@@ -124,16 +136,10 @@ test('what a route cannot read is kept for its caller, and thrown by nobody here
     gone: () => false,
     assertMayBuy() {},
   };
-  const service = {
-    ...ROUTE,
-    route: {
-      method: 'GET',
-      address: '/',
-      read: () => {
-        throw refusal;
-      },
-    },
-  } as Service;
+  const read = () => {
+    throw refusal;
+  };
+  const service: Service = { ...ROUTE, route: { method: 'GET', address: '/', read, shown: SHOWN } };
   assert.deepEqual(readByRoute({ ...request, service }), { called: null, unread: refusal });
   assert.deepEqual(readByRoute({ ...request, service: SERVICE }), { called: null, unread: null });
   assert.equal(readByRoute({ ...request, service: ROUTE }).called?.priceMicros, 1n);
