@@ -7,10 +7,10 @@ import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
+import { PROXY_MUTANTS } from './mutants/proxy.ts';
 import { PROXY_PRICES_MUTANTS } from './mutants/proxy-prices.ts';
 import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
 import { QUEUES_MUTANTS } from './mutants/queues.ts';
-import { PROXY_MUTANTS } from './mutants/proxy.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
 
 export const MUTANTS: readonly Mutant[] = [

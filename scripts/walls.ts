@@ -372,13 +372,8 @@ export const PROXY: House = {
       because: 'It reads the file, and opens what it says.',
     },
     {
-      room: 'own-addresses.ts',
-      knows: ['config/'],
-      because: 'Addresses are compared as a route reads them.',
-    },
-    {
       room: 'part.ts',
-      knows: ['config/', 'wire/', 'sell/', 'declared.ts', 'own-addresses.ts', CORE_PACKAGE, PROCESS],
+      knows: ['config/', 'wire/', 'sell/', 'declared.ts', CORE_PACKAGE, PROCESS],
       because: 'It is one more door of the paid call.',
     },
   ],
