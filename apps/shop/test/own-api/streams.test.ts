@@ -273,7 +273,14 @@ for (const withKey of [true, false]) {
     await until('it is charged', async () => (await states())[0] === 1);
     await until('the upstream is let go', () => isLeft);
     assert.equal(await charged(), PRICE);
-    if (!withKey) return;
+    if (!withKey) {
+      // Nothing of it is kept that the next same call could get.
+      const next = fetch(there.url + flow.path, { headers: keyless });
+      (await flow.asked()).end('again');
+      assert.deepEqual([(await next).status, await (await next).text()], [200, 'again']);
+      assert.equal(await charged(), 2n * PRICE);
+      return;
+    }
     const again = await fetch(there.url + flow.path, { headers });
     assert.deepEqual([again.status, (await jsonOf(again)).code], [409, 'ANSWER_NOT_KEPT']);
     assert.equal(await charged(), PRICE);

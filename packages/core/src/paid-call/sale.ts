@@ -75,7 +75,7 @@ export interface PaidAnswer {
   fate?: Fate;
 }
 
-/** What a streamed answer begins with. */
+/** The status and headers of a streamed answer. */
 export interface StreamHead {
   status: number;
   headers: Record<string, string>;

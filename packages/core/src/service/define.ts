@@ -219,7 +219,7 @@ export interface ByteStream {
 /** An answer whose end is not known yet. */
 export interface StreamedContent extends Omit<ContentAnswer, 'content'> {
   /**
-   * What leaves at once, and at its end what leaves once the price is taken.
+   * Yields the pieces that leave at once, and returns the one that leaves once the price is taken.
    *
    * @throws ServiceFailure when the rest does not come
    */

@@ -272,7 +272,7 @@ export async function askUpstream(
   });
 }
 
-/** What a whole answer may have: a route that streams is gathered at doors that cannot. */
+/** The bounds of a whole answer: a route that streams is gathered at doors that cannot. */
 function wholeBoundsOf({ answer, timeoutMs, maxAnswerBytes, upstream }: Route) {
   if (answer === 'kept') return { timeoutMs, mostBytes: maxAnswerBytes };
   return {

@@ -153,7 +153,7 @@ const EVENTS_HEAD: StreamHead = {
 
 /** A service whose answer is being streamed. */
 export interface RunningStream {
-  /** What the answer begins with, once there is a first piece. */
+  /** The head of the answer, known once there is a first piece. */
   readonly head: StreamHead;
   /** The next piece, as it will be sent. @throws what the service throws; ServiceFailure when its time is over */
   next(): Promise<{ status: 'piece' | 'whole'; bytes: Buffer }>;

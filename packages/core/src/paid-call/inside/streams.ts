@@ -165,7 +165,7 @@ export class Streams {
   }
 }
 
-/** What a stream has sent, without its last piece. */
+/** A stream as it was sent, without its last piece. */
 interface Sent {
   call: PricedCall;
   kept: KeptPieces;
