@@ -44,6 +44,9 @@ export interface FreeCall {
   handle(request: PaidRequest): Promise<PaidAnswer>;
 }
 
+/** The part of a call's facts that says who pays: nobody. */
+const UNPAID = { rail: 'credits', payer: 'nobody', priceMicros: 0n, network: null } as const;
+
 /** Puts the free call together. */
 export function createFreeCall(parts: FreeCallParts): FreeCall {
   const shared = new LRUCache<string, { answer: Promise<MadeAnswer>; atMs: number }>({ max: MAX_SHARED });
@@ -58,14 +61,7 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
     const context: RunContext = {
       upstreams: parts.sources.apis,
       catalog: parts.catalog,
-      call: {
-        callId: requestId,
-        orderId: requestId,
-        rail: 'credits',
-        payer: 'nobody',
-        priceMicros: 0n,
-        network: null,
-      },
+      call: { callId: requestId, orderId: requestId, ...UNPAID },
       baseUrl: parts.baseUrl,
       version: parts.version,
       signal,
