@@ -362,7 +362,7 @@ export const PROXY: House = {
     { room: 'wire/', knows: [], because: 'Sending a call on does not depend on who pays for it.' },
     {
       room: 'sell/',
-      knows: ['config/', 'wire/', CORE_PACKAGE],
+      knows: ['config/', 'wire/', CORE_PACKAGE, PROCESS],
       because: 'A route is a service to the paid call; it knows nothing of rails or the ledger.',
     },
     { room: 'declared.ts', knows: [CORE_PACKAGE], because: 'It is known before anything is opened.' },

@@ -4,7 +4,7 @@ import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
 import { loadConfig } from './config/load.ts';
 import { ConfigError } from './config/problem.ts';
-import type { HouseServiceRule, ProxyConfig, Route } from './config/proxy-config.ts';
+import type { HouseServiceRule, ProxyConfig } from './config/proxy-config.ts';
 import { type OpenRoutes, openRoutes } from './sell/open-routes.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -52,7 +52,6 @@ export function configuredShop({
       if (file === null) return own;
       const names = own.map(({ path }) => path);
       config = await loadConfig(file, { env: environment, serviceNames: names }).catch(refuse);
-      config.routes.forEach(refuseUnsold);
       routes = openRoutes(config, { version, nowMs, taken: names });
       const rules = config.services;
       return [...own.map((service) => priced(service, rules.get(service.path))), ...routes.services];
@@ -66,22 +65,6 @@ export function configuredShop({
 
 function refuse(error: unknown): never {
   throw error instanceof ConfigError ? new StartError(`FAREBOX_CONFIG:\n${error.message}`) : error;
-}
-
-/**
- * Refuses what the file may say and no call would keep to: it would be charged otherwise than its seller wrote.
- *
- * @throws StartError with the route and the line to remove
- */
-function refuseUnsold({ key, sale, freeCallsPerDay, quota, accounts }: Route): void {
-  const unsold = [
-    ...(sale.kind === 'metered' ? ['metered'] : []),
-    ...(freeCallsPerDay > 0 ? ['freeCallsPerDay'] : []),
-    ...(quota.callsPerDay === null && quota.callsPerMinute === null ? [] : ['quota']),
-    ...(accounts.size > 0 ? ['accounts'] : []),
-  ];
-  if (unsold.length === 0) return;
-  throw new StartError(`FAREBOX_CONFIG: ${key}: this version does not sell by ${unsold.join(' or ')} yet.`);
 }
 
 /** A service at the price and by the rails that the file says. */

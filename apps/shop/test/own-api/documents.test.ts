@@ -1,6 +1,7 @@
 /** A seller's routes stand in every document as they are called and priced, and a price that the request decides is that of the 402. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { findingsOf } from '../../../../packages/core/src/discovery/openapi-validators.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
@@ -70,7 +71,10 @@ test('a 402 names the price of its very body, and that price is charged', async 
     ['exact', 0.3, '0.3000'],
   ] as const) {
     const body = JSON.stringify({ model });
-    const unpaid = await jsonOf(post(body));
+    const asked = await post(body);
+    const terms = decodePaymentRequiredHeader(asked.headers.get('payment-required') ?? '');
+    assert.equal(terms.accepts[0]?.amount, String(price * 1_000_000));
+    const unpaid = await jsonOf(asked);
     assert.equal(unpaid.price_usd, price);
     assert.equal(unpaid.accepts[0].maxAmountRequired, String(price * 1_000_000));
     const bought = await post(body, { 'x-api-key': await server.key('1') });
@@ -163,6 +167,11 @@ test('OpenAPI has each route at its own address, and its validators find nothing
     max: '0.30',
   });
   assert.ok(forecast.responses[200].content['application/json'].schema.properties.text);
+});
+
+test('a JSON call tells its price before it is written out', async () => {
+  const unpaid = await fetch(`${server.url}/x402/get-v1-stations-id`);
+  assert.deepEqual([unpaid.status, (await jsonOf(unpaid)).price_usd], [402, 0.01]);
 });
 
 test('HEAD and OPTIONS reach no upstream, and another method is told which there are', async () => {

@@ -129,7 +129,8 @@ export class PaidCall {
     };
     try {
       if (!verdict.allowed) throw rateExceeded(verdict);
-      if (unread !== null) throw unread;
+      // Whoever asks for the price of a JSON call need not send it whole; at a route's own address the call decides its price.
+      if (unread !== null && (rail !== undefined || dry || request.sent !== undefined)) throw unread;
       const answer = await this.#answer(asked, challenge, dry);
       report.status = answer.status;
       return { ...answer, headers: Object.assign(answer.headers, rate) };

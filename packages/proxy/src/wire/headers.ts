@@ -8,7 +8,7 @@ const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
 
 /** Headers that belong to a caller's identity, to money, or to this server. They pass in neither direction. */
 const OURS =
-  /^(?:authorization|authentication-info|(?:www|proxy)-.*|x-api-key|payment|(?:x-)?payment-.*|x-payment.*|x-x402.*|x402-.*|x-credits-.*|(?:x-)?idempotency-key|(?:x-)?farebox-.*|x-wallet-.*|x-retrieval-token|x-agent-tip|x-price-.*|x-call-id|x-provenance|x-availability|x-answered-at|x-recharge-url|x-transaction|x-request-id|(?:set-)?cookie2?)$/;
+  /^(?:authorization|authentication-info|(?:www|proxy)-.*|x-api-key|payment|(?:x-)?payment-.*|x-payment.*|x-x402.*|x402-.*|x-credits-.*|(?:x-)?idempotency-key|idempotent-.*|(?:x-)?farebox-.*|x-wallet-.*|x-retrieval-token|x-agent-tip|x-price-.*|x-call-id|x-provenance|x-availability|x-answered-at|x-recharge-url|x-transaction|x-request-id|(?:set-)?cookie2?)$/;
 
 /** Headers by which a caller could pretend an address, or have the upstream read another method or path than was priced. */
 const PRETENDED =

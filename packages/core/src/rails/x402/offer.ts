@@ -249,15 +249,17 @@ export function offerMaker(needs: {
   revision(): number;
 }): Required<Pick<Rail, 'offer' | 'refusedHeaders'>> {
   const { offered, signIn, baseUrl, networks, revision } = needs;
-  const headers = new Map<string, { revision: number; header: ReturnType<typeof paymentRequiredHeader> }>();
+  /** By quotes, which are one for each price and address, and forgotten with them. */
+  const headers = new WeakMap<
+    Quote,
+    { revision: number; header: ReturnType<typeof paymentRequiredHeader> }
+  >();
 
   function headerOf(quote: Quote) {
-    // A service has a different address at each door.
-    const { resourceUrl } = quote;
-    let known = headers.get(resourceUrl);
+    let known = headers.get(quote);
     if (known === undefined || known.revision !== revision()) {
       known = { revision: revision(), header: paymentRequiredHeader(offered.for(quote), quote, signIn) };
-      headers.set(resourceUrl, known);
+      headers.set(quote, known);
     }
     return known.header;
   }
