@@ -45,9 +45,9 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
         "if ('refused' in headers) throw invalidInput('headers', headers.refused);",
         "if ('refused' in headers) throw new Error(headers.refused);",
       ],
-      ['mostAnswerBytes: route.maxAnswerBytes,', 'mostAnswerBytes: Number.MAX_SAFE_INTEGER,'],
+      ['mostAnswerBytes: mostBytes,', 'mostAnswerBytes: Number.MAX_SAFE_INTEGER,'],
       ['hasNot: success.hasNot,', 'hasNot: [],'],
-      ['mayEndByClose: false,', 'mayEndByClose: true,'],
+      ['mayEndByClose: success.mayEndByClose,', 'mayEndByClose: true,'],
     ],
   },
   {
