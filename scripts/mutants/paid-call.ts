@@ -25,8 +25,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/paid-call/inside/hands.ts',
-    tests: ['packages/core/src/paid-call/inside/hands.test.ts'],
+    file: 'packages/core/src/paid-call/inside/workers.ts',
+    tests: ['packages/core/src/paid-call/inside/workers.test.ts'],
     bugs: [
       ['stopping?.aborted !== true && ', ''],
       ['if (failures.length > 0) throw failures[0];', ''],

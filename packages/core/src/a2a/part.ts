@@ -8,7 +8,6 @@ import type { Headers, Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
 import type { Service } from '../service/define.ts';
 import { A2A } from './declared.ts';
-import { Desk } from './desk.ts';
 import { a2aDoor } from './door.ts';
 import { a2aRoutes } from './http.ts';
 import { A2A_OPERATIONS } from './operations.ts';
@@ -16,6 +15,7 @@ import type { A2aRoutesParts } from './requests.ts';
 import { a2aRestRoutes } from './rest.ts';
 import { Rpc } from './rpc.ts';
 import { createShowing } from './showing.ts';
+import { TaskRunner } from './task-runner.ts';
 import { Tasks } from './tasks.ts';
 
 export { A2A };
@@ -49,7 +49,16 @@ export function openA2a(
   const failed = (error: unknown) => logger.warn({ err: error }, 'a2a');
   const { catalog, shared } = sales;
   const { freeHangUps } = shared;
-  const desk = new Desk({ services, leftOut, baseUrl, catalog, tasks, paidCall, freeHangUps, failed });
+  const runner = new TaskRunner({
+    services,
+    leftOut,
+    baseUrl,
+    catalog,
+    tasks,
+    paidCall,
+    freeHangUps,
+    failed,
+  });
   const show = createShowing({ paidCall, services, nowMs });
   const unwatched = createUnwatched(failed);
   return {
@@ -60,7 +69,7 @@ export function openA2a(
       // What nobody waits for is waited for before anything else ends.
       http.addHook('preClose', () => unwatched.end());
       const parts: A2aRoutesParts = {
-        rpc: new Rpc({ desk, tasks, show, nowMs, background: unwatched.begin }),
+        rpc: new Rpc({ runner, tasks, show, nowMs, background: unwatched.begin }),
         publicUrl: baseUrl,
         hosts: settings.allowedHosts,
         addressLimit: house.limitByAddress(),

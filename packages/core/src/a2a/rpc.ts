@@ -1,11 +1,11 @@
 /** The operations of both versions of A2A: which there are, and what each answers. https://a2a-protocol.org */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../http/problem.ts';
-import type { Asker, Desk, Received, Watcher } from './desk.ts';
 import { RpcError } from './errors.ts';
 import { eventsOf, type SentEvent } from './events.ts';
 import { type Message, readListing, readMessage, readTaskId, X402 } from './messages.ts';
 import { pieceOfAnswer, type Showing } from './showing.ts';
+import type { Asker, Received, TaskRunner, Watcher } from './task-runner.ts';
 import { isCursor, type Task, type TaskState, type Tasks } from './tasks.ts';
 import {
   isAtRest,
@@ -84,7 +84,7 @@ export interface Caller extends Asker {
 }
 
 export interface RpcParts {
-  desk: Desk;
+  runner: TaskRunner;
   tasks: Tasks;
   show: Showing;
   nowMs(): number;
@@ -103,14 +103,14 @@ export class Rpc {
   }
 
   async #send(message: Message, wire: Wire, caller: Caller): Promise<Reply> {
-    const { task, work } = await this.#parts.desk.receive(message, caller);
+    const { task, work } = await this.#parts.runner.receive(message, caller);
     if (work === null) return { result: wire.sent(repeated(await this.#parts.show(task, caller))) };
     const unwatched: Watcher = { gone: () => false, verified() {} };
     // What is handed over again is there at once.
     const mayWait = !message.isBlocking && task.state !== 'completed';
-    if (mayWait && this.#parts.background(() => this.#parts.desk.work(work, caller, unwatched)))
+    if (mayWait && this.#parts.background(() => this.#parts.runner.work(work, caller, unwatched)))
       return { result: wire.sent(await this.#parts.show(task, caller)) };
-    const done = await this.#parts.desk.work(work, caller, { gone: caller.gone, verified() {} });
+    const done = await this.#parts.runner.work(work, caller, { gone: caller.gone, verified() {} });
     const shown = await this.#parts.show(done.task, caller, done);
     return { result: wire.sent(done.isRepeat ? repeated(shown) : shown) };
   }
@@ -123,7 +123,7 @@ export class Rpc {
     if (work === null) return;
     let pieces = 0;
     const artifact = { id: 'pieces', name: work.service.path };
-    const done = await this.#parts.desk.work(work, caller, {
+    const done = await this.#parts.runner.work(work, caller, {
       gone: caller.gone,
       closed: reader.closed,
       verified: () => {
@@ -149,7 +149,7 @@ export class Rpc {
   }
 
   async #subscribe(id: string, wire: Wire, caller: Caller): Promise<Reply> {
-    const first = await this.#parts.show(await this.#parts.desk.find(id, caller), caller);
+    const first = await this.#parts.show(await this.#parts.runner.find(id, caller), caller);
     if (isTerminal(first) && wire.version === '1.0')
       throw new RpcError('UNSUPPORTED_OPERATION', 'This task has ended. GetTask has all of it.');
     const who = caller.accountId === null ? `address ${caller.address}` : `account ${caller.accountId}`;
@@ -177,7 +177,7 @@ export class Rpc {
     const untilMs = this.#parts.nowMs() + SUBSCRIBED_FOR_MS;
     while (this.#parts.nowMs() < untilMs && !caller.gone()) {
       await Promise.race([sleep(LOOKED_AT_EVERY_MS), reader.closed]);
-      const now = await this.#parts.show(await this.#parts.desk.find(id, caller), caller);
+      const now = await this.#parts.show(await this.#parts.runner.find(id, caller), caller);
       if (!isAtRest(now)) continue;
       for (const artifact of now.artifacts) await reader.write(wire.artifactEvent(now, artifact));
       await reader.write(wire.statusEvent(now));
@@ -251,13 +251,13 @@ export class Rpc {
       case 'send':
         return this.#send(readMessage(params, spoken), wire, caller);
       case 'stream': {
-        const received = await this.#parts.desk.receive(readMessage(params, spoken), caller);
+        const received = await this.#parts.runner.receive(readMessage(params, spoken), caller);
         return { stream: (reader) => this.#relay(received, wire, caller, reader) };
       }
       case 'get':
-        return shown(this.#parts.desk.find(readTaskId(params), caller));
+        return shown(this.#parts.runner.find(readTaskId(params), caller));
       case 'cancel':
-        return shown(this.#parts.desk.cancel(readTaskId(params), caller));
+        return shown(this.#parts.runner.cancel(readTaskId(params), caller));
       case 'subscribe':
         return this.#subscribe(readTaskId(params), wire, caller);
       case 'list':

@@ -16,7 +16,7 @@ import { basename, join } from 'node:path';
 import { StartError } from '@farebox/process/start-error';
 import { arrayLiteral } from './array-literal.ts';
 import type { Database, Transaction } from './connection.ts';
-import type { Piece } from './piece.ts';
+import type { SqlFragment } from './sql-fragment.ts';
 import { inTurn } from './turns.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -100,8 +100,8 @@ export function sqlFunction(name: string): string {
   return known.name;
 }
 
-/** The same, to stand in a piece of a statement. */
-export function sqlFunctionPiece(name: string): Piece {
+/** The same, to stand in a fragment of a statement. */
+export function sqlFunctionFragment(name: string): SqlFragment {
   return { strings: [sqlFunction(name)], values: [] };
 }
 

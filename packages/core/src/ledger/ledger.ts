@@ -6,13 +6,13 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
-import { sqlFunctionPiece } from '../db/functions.ts';
-import { piece, templateOf } from '../db/piece.ts';
+import { sqlFunctionFragment } from '../db/functions.ts';
+import { fragment, templateOf } from '../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
 import { GroupCommit } from './group-commit.ts';
 
-const LEDGER_APPLY = sqlFunctionPiece('ledger_apply');
-const LEDGER_APPLY_PLANNED = sqlFunctionPiece('ledger_apply_planned');
+const LEDGER_APPLY = sqlFunctionFragment('ledger_apply');
+const LEDGER_APPLY_PLANNED = sqlFunctionFragment('ledger_apply_planned');
 
 export type TransferPhase = 'posted' | 'pending' | 'post' | 'void';
 const PHASES: Record<TransferPhase, number> = { posted: 1, pending: 2, post: 3, void: 4 };
@@ -157,7 +157,7 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
       arrayLiteral(batch.map(pick));
     const house = (transfer: Transfer) => HOUSE_ACCOUNTS[transfer.house];
     const anyNote = batch.some(({ note }) => note !== undefined);
-    const transfers = piece`
+    const transfers = fragment`
       ${column((t) => t.accountId)}::text::bigint[], ${column((t) => t.id)}::text::uuid[],
       ${column((t) => PHASES[t.phase])}::text::smallint[],
       ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
@@ -166,8 +166,8 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
       ${anyNote ? column((t) => t.note ?? null) : null}::text::text[], null, null,
       ${new Date(nowMs()).toISOString()}::timestamptz`;
     const statement = wait
-      ? piece`select status, available from ${LEDGER_APPLY}(${transfers})`
-      : piece`select status, available from ${LEDGER_APPLY_PLANNED}(${transfers}, false)`;
+      ? fragment`select status, available from ${LEDGER_APPLY}(${transfers})`
+      : fragment`select status, available from ${LEDGER_APPLY_PLANNED}(${transfers}, false)`;
     const [applied] = await on<Applied[]>(...templateOf(statement));
     return batch.map((_, index) => {
       const status = STATUSES[applied?.status[index] ?? -1];

@@ -8,7 +8,7 @@ import {
   type PaidFee,
   refundsFees,
   withdrawalIn,
-} from './deeds.ts';
+} from './effects.ts';
 import type { Fees } from './fees.ts';
 import type { Moves, WalletMove } from './moves.ts';
 import type { Landed } from './node.ts';

@@ -7,7 +7,7 @@ import type { Held } from '@farebox/core/db/leased-queue';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Book } from './book.ts';
 import type { Claim, Claims } from './claims.ts';
-import { triesDeposit } from './deeds.ts';
+import { triesDeposit } from './effects.ts';
 import type { Fee, Fees } from './fees.ts';
 import { ownAccountsOf } from './instructions.ts';
 import type { Intents } from './intents.ts';

@@ -7,8 +7,8 @@
  */
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database } from '../../db/connection.ts';
-import { sqlFunctionPiece } from '../../db/functions.ts';
-import { type Piece, piece, templateOf } from '../../db/piece.ts';
+import { sqlFunctionFragment } from '../../db/functions.ts';
+import { fragment, type SqlFragment, templateOf } from '../../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, isHouseAccount } from '../../ledger/accounts.ts';
 import type {
   BeginOutcome,
@@ -19,9 +19,9 @@ import type {
   KeepOutcome,
 } from './call-steps.ts';
 
-const CALLS_BEGIN = sqlFunctionPiece('calls_begin');
-const CALLS_FINISH = sqlFunctionPiece('calls_finish');
-const CALLS_APPLY = sqlFunctionPiece('calls_apply');
+const CALLS_BEGIN = sqlFunctionFragment('calls_begin');
+const CALLS_FINISH = sqlFunctionFragment('calls_finish');
+const CALLS_APPLY = sqlFunctionFragment('calls_apply');
 
 export type CallWork =
   | { kind: 'begin'; call: CallToBegin }
@@ -64,9 +64,9 @@ type Cell = Parameters<typeof arrayLiteral>[0][number];
 
 /** One of the functions in the statement. */
 interface Part {
-  columns: Piece;
-  from: Piece;
-  /** One outcome for each piece of work, in the order of the work. */
+  columns: SqlFragment;
+  from: SqlFragment;
+  /** One outcome for each item of work, in the order of the work. */
   outcomes(answered: Answered): CallWorkOutcome[];
 }
 
@@ -80,7 +80,7 @@ export function isPlain({ kind, call }: CallWork): boolean {
  * Runs a batch in one statement and one commit. Running it again changes nothing.
  *
  * @param plainly which of the begins and finishes the two lean functions do
- * @returns one outcome for each piece of work, in order
+ * @returns one outcome for each item of work, in order
  * @throws the database's error, when nothing was done
  */
 export async function applyCalls(
@@ -117,10 +117,10 @@ export async function applyCalls(
   // PostgreSQL runs the left side of an outer join first, so the begins can reserve what the finishes release.
   let { columns, from } = first;
   for (const part of asked.slice(1)) {
-    columns = piece`${columns}, ${part.columns}`;
-    from = piece`${from} left join ${part.from} on true`;
+    columns = fragment`${columns}, ${part.columns}`;
+    from = fragment`${from} left join ${part.from} on true`;
   }
-  const [answered] = await sql<Answered[]>(...templateOf(piece`select ${columns} from ${from}`));
+  const [answered] = await sql<Answered[]>(...templateOf(fragment`select ${columns} from ${from}`));
   if (answered === undefined) throw new Error('the database answered nothing about calls');
   const outcomes: CallWorkOutcome[] = [];
   for (const [which, part] of parts.entries()) {
@@ -135,8 +135,8 @@ function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part
   const column = (pick: (call: CallToBegin) => Cell) => arrayLiteral(calls.map(pick));
   const anyIdentity = calls.some(({ identity }) => identity !== null);
   return {
-    columns: piece`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
-    from: piece`${CALLS_BEGIN}(
+    columns: fragment`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
+    from: fragment`${CALLS_BEGIN}(
       ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column((c) => c.keyId)}::text::bigint[], ${column((c) => c.rail)}::text::text[],
       ${column((c) => c.service)}::text::text[], ${column((c) => c.priceMicros)}::text::bigint[],
@@ -160,8 +160,8 @@ function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Pa
   const column = (pick: (call: CallToFinish) => Cell) => arrayLiteral(calls.map(pick));
   const anyAnswer = calls.some(({ answer }) => answer !== null);
   return {
-    columns: piece`f.status as finish_status, f.available as finish_available`,
-    from: piece`${CALLS_FINISH}(
+    columns: fragment`f.status as finish_status, f.available as finish_available`,
+    from: fragment`${CALLS_FINISH}(
       ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column(phaseOf)}::text::smallint[], ${column((c) => c.outcome)}::text::text[],
       ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],
@@ -182,8 +182,8 @@ function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part 
   const k = (pick: (call: CallToKeep) => Cell) => arrayLiteral(keeps.map(pick));
   const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
   return {
-    columns: piece`g.*`,
-    from: piece`${CALLS_APPLY}(
+    columns: fragment`g.*`,
+    from: fragment`${CALLS_APPLY}(
       ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
       ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
       ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],

@@ -14,7 +14,7 @@ import {
   type SettlementStore,
 } from '../settlements.ts';
 import type { CallStore } from './calls.ts';
-import { withHands } from './hands.ts';
+import { withWorkers } from './workers.ts';
 
 const BATCH = 100;
 /** Longer than a chain is ever asked for one settlement. */
@@ -75,14 +75,14 @@ export class SettlementFinisher {
     return this.#everyNetwork('watched', stopping);
   }
 
-  /** Sends refunds. Each may wait for a block and none longer than its lease, so each is leased when a hand is free. */
+  /** Sends refunds. Each may wait for a block and none longer than its lease, so each is leased when a worker is free. */
   payRefunds(stopping?: AbortSignal): Promise<number> {
     const { settlements } = this.#parts;
     const work = {
       next: async () => (await settlements.leaseDueRefunds(1, LEASE_MS))[0],
       act: async (refund: DueRefund) => this.#tell(await this.#pay(refund), refund),
     };
-    return withHands(MAX_REFUNDS_AT_ONCE, work, stopping);
+    return withWorkers(MAX_REFUNDS_AT_ONCE, work, stopping);
   }
 
   /** All three, one after the other. @returns how many settlements and refunds it brought further */
@@ -97,7 +97,7 @@ export class SettlementFinisher {
       networks.map((network) => {
         const act = async (settlement: Settlement) =>
           this.#tell(await this.#bringFurther(settlement), { ...settlement, network });
-        return withHands(MAX_LOOKS_AT_ONCE, { next: this.#takerOf({ what, network }), act }, stopping);
+        return withWorkers(MAX_LOOKS_AT_ONCE, { next: this.#takerOf({ what, network }), act }, stopping);
       }),
     );
     let further = 0;

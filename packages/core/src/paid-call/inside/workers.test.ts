@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { withHands } from './hands.ts';
+import { withWorkers } from './workers.ts';
 
 test('when no more can be taken, a round ends after what is under way, and with that failure', async () => {
   const underWay = Promise.withResolvers<number>();
   const acted: string[] = [];
   let taken = 0;
   let isOver = false;
-  const round = withHands(
+  const round = withWorkers(
     2,
     {
       async next() {
@@ -48,14 +48,14 @@ test('nothing more is taken once the process is to end', async () => {
       return 1;
     },
   };
-  assert.equal(await withHands(1, work, stopping.signal), 3);
+  assert.equal(await withWorkers(1, work, stopping.signal), 3);
   assert.deepEqual(acted, [1, 2, 3]);
 });
 
-test('what several hands bring further at once is counted together', async () => {
+test('what several workers bring further at once is counted together', async () => {
   const left = [1, 2, 3];
   const all = Promise.withResolvers<void>();
-  const further = await withHands(
+  const further = await withWorkers(
     3,
     {
       next: async () => left.shift(),
@@ -73,7 +73,7 @@ test('what several hands bring further at once is counted together', async () =>
 test('an item that fails keeps no other from its turn, and its failure is told at the end', async () => {
   const left = ['good', 'bad', 'also good'];
   const done: string[] = [];
-  const round = withHands(
+  const round = withWorkers(
     1,
     {
       next: async () => left.shift(),

@@ -76,7 +76,7 @@ export interface Watcher {
   closed?: Promise<void>;
 }
 
-export interface DeskParts extends Shelf {
+export interface TaskRunnerParts extends Shelf {
   tasks: Tasks;
   paidCall: { handle(request: PaidRequest): Promise<PaidAnswer> };
   /** The cancellations that a buyer has free in a day, which are those of all other calls too. */
@@ -84,10 +84,10 @@ export interface DeskParts extends Shelf {
   failed(error: unknown): void;
 }
 
-export class Desk {
-  readonly #parts: DeskParts;
+export class TaskRunner {
+  readonly #parts: TaskRunnerParts;
 
-  constructor(parts: DeskParts) {
+  constructor(parts: TaskRunnerParts) {
     this.#parts = parts;
   }
 

@@ -1,5 +1,5 @@
-/** A statement that is put together from pieces, and still given to the driver as one: its text, and the values in it. */
-export interface Piece {
+/** A statement that is put together from fragments, and still given to the driver as one: its text, and the values in it. */
+export interface SqlFragment {
   /** One more than there are values. */
   readonly strings: readonly string[];
   readonly values: readonly Value[];
@@ -7,8 +7,11 @@ export interface Piece {
 
 type Value = string | null;
 
-/** A piece of a statement: text with values, and with pieces. Text that comes from outside is a value, never a piece. */
-export function piece(strings: TemplateStringsArray, ...parts: readonly (Value | Piece)[]): Piece {
+/** A fragment of a statement: text with values, and with fragments. Text that comes from outside is a value, never a fragment. */
+export function fragment(
+  strings: TemplateStringsArray,
+  ...parts: readonly (Value | SqlFragment)[]
+): SqlFragment {
   const texts = [strings[0] ?? ''];
   const values: Value[] = [];
   for (const [index, part] of parts.entries()) {
@@ -38,7 +41,7 @@ const BETWEEN = '\0';
  * The driver keeps something for each array of texts that it was ever given, and never drops it (postgres.js 3.4.9,
  * `originCache`). A template literal is one array however often it runs, and so is what the same texts make here.
  */
-export function templateOf({ strings, values }: Piece): [TemplateStringsArray, ...Value[]] {
+export function templateOf({ strings, values }: SqlFragment): [TemplateStringsArray, ...Value[]] {
   const text = strings.join(BETWEEN);
   let template = templates.get(text);
   if (template === undefined) {

@@ -5,14 +5,14 @@ import { runInNewContext } from 'node:vm';
 import postgres from 'postgres';
 import { applyCalls, type CallWork } from '../paid-call/inside/call-batch.ts';
 import type { Database } from './connection.ts';
-import { piece, templateOf } from './piece.ts';
+import { fragment, templateOf } from './sql-fragment.ts';
 
 const COMMITS = 100_000;
 const MOST_KEPT_BYTES = 5_000_000;
 
-test('a statement is its texts and, in their order, the values of it and of its pieces', () => {
-  const columns = piece`a = ${'1'}, b = ${null}`;
-  const statement = piece`select ${columns} from t where c = ${'2'} and ${piece`true`}`;
+test('a statement is its texts and, in their order, the values of it and of its fragments', () => {
+  const columns = fragment`a = ${'1'}, b = ${null}`;
+  const statement = fragment`select ${columns} from t where c = ${'2'} and ${fragment`true`}`;
   const [texts, ...values] = templateOf(statement);
   assert.deepEqual([...texts], ['select a = ', ', b = ', ' from t where c = ', ' and true']);
   assert.deepEqual([...texts.raw], [...texts]);
@@ -20,12 +20,12 @@ test('a statement is its texts and, in their order, the values of it and of its 
 });
 
 test('statements of the same texts are one template, and of others another', () => {
-  const of = (value: string) => templateOf(piece`select ${value}`)[0];
+  const of = (value: string) => templateOf(fragment`select ${value}`)[0];
   assert.equal(of('1'), of('2'));
-  assert.equal(of('1'), templateOf(piece`${piece`select ${'3'}`}`)[0]);
-  assert.notEqual(of('1'), templateOf(piece`select ${'1'} as x`)[0]);
+  assert.equal(of('1'), templateOf(fragment`${fragment`select ${'3'}`}`)[0]);
+  assert.notEqual(of('1'), templateOf(fragment`select ${'1'} as x`)[0]);
   // The same text in all, with its values elsewhere.
-  assert.notEqual(templateOf(piece`a${'1'}b`)[0], templateOf(piece`${'1'}ab`)[0]);
+  assert.notEqual(templateOf(fragment`a${'1'}b`)[0], templateOf(fragment`${'1'}ab`)[0]);
 });
 
 test('a hundred thousand commits one after the other leave next to nothing in the memory of the driver', async () => {
