@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve as resolvePath } from 'node:path';
+import { join } from 'node:path';
 import { prepareEmbeddedPostgres, stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { isWritten, replaceFile } from '../../process/src/whole-file.ts';
@@ -21,13 +21,10 @@ const CHECKOUT_PATH = '/api/m2m/credits/checkout/session';
 
 const environment = { ...process.env };
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
-const [, configFile] = /--config[= ](.+)/.exec(process.argv.slice(2).join(' ')) ?? [];
-if (configFile !== undefined)
-  environment.FAREBOX_CONFIG = resolvePath(environment.INIT_CWD ?? '.', configFile.replace(' --live', ''));
 const production = environment.FAREBOX_MODE === 'production';
 // In a sandbox it loads its code and brings its database up while the world begins, and waits for the addresses then.
 const loadsFirst = production ? [] : ['--import', join(import.meta.dirname, 'load-server.ts')];
-const server = fork(join(SERVER, 'main.ts'), {
+const server = fork(join(SERVER, 'main.ts'), process.argv.slice(2), {
   env: environment,
   execArgv: ['--disable-warning=ExperimentalWarning', ...loadsFirst],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
