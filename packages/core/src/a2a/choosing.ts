@@ -7,7 +7,7 @@ import { fittingWith } from '../service/fitting.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { nearest } from '../words/nearest.ts';
 import type { Wish } from './messages.ts';
-import type { Told } from './tasks.ts';
+import type { StatusMessage } from './tasks.ts';
 
 const MAX_SUGGESTED = 5;
 
@@ -21,37 +21,49 @@ export interface Shelf {
 }
 
 /** @returns what its caller is told where no service is chosen */
-export function choose(shelf: Shelf, wish: Wish, text: string): { service: Service } | { told: Told } {
+export function choose(
+  shelf: Shelf,
+  wish: Wish,
+  text: string,
+): { service: Service } | { statusMessage: StatusMessage } {
   const { services, leftOut } = shelf;
   if (wish.isAmbiguous)
-    return { told: help(shelf, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
+    return { statusMessage: help(shelf, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
   const { skill } = wish;
-  if (skill === null) return { told: aboutWords(shelf, text) };
+  if (skill === null) return { statusMessage: aboutWords(shelf, text) };
   const service = services.find((each) => each.path === skill || toolNameOf(each) === skill);
   if (service !== undefined) return { service };
   const path = skill.replaceAll('_', '-').slice(0, 80);
   if (leftOut.includes(path))
-    return { told: help(shelf, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, []) };
+    return { statusMessage: help(shelf, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, []) };
   const known = services.map((each) => each.path);
   const near = nearest(path, known, MAX_SUGGESTED);
-  return { told: help(shelf, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near) };
+  return { statusMessage: help(shelf, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near) };
 }
 
 /** Answers words that name no skill. */
-function aboutWords(shelf: Shelf, words: string): Told {
+function aboutWords(shelf: Shelf, words: string): StatusMessage {
   const { fitting, winner } = fittingWith(words, shelf.services, MAX_SUGGESTED);
   const paths = fitting.map(({ path }) => path);
-  const told = help(shelf, 'SKILL_REQUIRED', 'This message names no skill, and none is guessed.', paths);
-  if (winner === null) return told;
+  const statusMessage = help(
+    shelf,
+    'SKILL_REQUIRED',
+    'This message names no skill, and none is guessed.',
+    paths,
+  );
+  if (winner === null) return statusMessage;
   const isForSale = shelf.catalog().some(({ path, available }) => path === winner.path && available);
-  return isForSale ? { ...told, ...termsOf(winner, told) } : told;
+  return isForSale ? { ...statusMessage, ...termsOf(winner, statusMessage) } : statusMessage;
 }
 
 /**
  * The terms of a skill in words alone: wallets pay terms in metadata by themselves, and nobody has asked for this skill by its
  * name yet.
  */
-function termsOf({ path, name, summary, priceUsd, example }: Service, { data }: Told): Told {
+function termsOf(
+  { path, name, summary, priceUsd, example }: Service,
+  { data }: StatusMessage,
+): StatusMessage {
   const wanted = { skill: path, input: example };
   return {
     text: `Words alone buy nothing. What you describe sounds like the skill ${path} (${name}): ${summary} It costs ${priceUsd} USD a call, charged only with an answer. To buy it send ${JSON.stringify(wanted)} in this task, with an input of your own, as a data part or as the only text: with an API key in the header X-API-KEY, or without one to be told how a wallet pays. Nothing was charged.`,
@@ -60,7 +72,7 @@ function termsOf({ path, name, summary, priceUsd, example }: Service, { data }: 
 }
 
 /** The input was longer than a task keeps, and has to come with the payment. */
-export function inputAgain({ path }: Service): Told {
+export function inputAgain({ path }: Service): StatusMessage {
   return {
     text: `The input of this task was too long to be kept, or has a claimSecret, which is not kept. Send it again beside the payment, as a data part {"skill":"${path}","input":{…}}. The payment was not used.`,
     data: { code: 'INPUT_REQUIRED', skill: path, charged: false },
@@ -68,14 +80,19 @@ export function inputAgain({ path }: Service): Told {
 }
 
 /** A key pays for any message that asks for something, so words alone do not. */
-export function sayToBuy({ path, priceUsd }: Service): Told {
+export function sayToBuy({ path, priceUsd }: Service): StatusMessage {
   return {
     text: `Words alone buy nothing. To buy ${path} for ${priceUsd} USD send a data part {"skill":"${path}","input":{…}} in this task. Nothing was charged.`,
     data: { code: 'INPUT_REQUIRED', skill: path, charged: false },
   };
 }
 
-function help({ services, baseUrl }: Shelf, code: string, what: string, suggested: readonly string[]): Told {
+function help(
+  { services, baseUrl }: Shelf,
+  code: string,
+  what: string,
+  suggested: readonly string[],
+): StatusMessage {
   const skills = suggested.flatMap((path) => services.find((each) => each.path === path) ?? []);
   const list = skills.map(({ path, priceUsd, summary }) => `\n- ${path} (${priceUsd} USD): ${summary}`);
   return {

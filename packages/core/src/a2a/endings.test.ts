@@ -12,16 +12,20 @@ function ended(
   { charged, fate, wasKept = false }: { charged?: boolean | null; fate: Fate; wasKept?: boolean },
 ) {
   const body = status === 499 ? '' : JSON.stringify({ code: 'CODE', message: 'It went so.', charged });
-  const { state, keepsPayment, told } = endingOf({ status, headers: {}, body, fate }, credential, wasKept);
-  return [state, keepsPayment, told?.data?.charged];
+  const { state, keepsPayment, statusMessage } = endingOf(
+    { status, headers: {}, body, fate },
+    credential,
+    wasKept,
+  );
+  return [state, keepsPayment, statusMessage?.data?.charged];
 }
 
 test('a caller who left keeps its payment with the task unless nothing was taken', () => {
   assert.deepEqual(ended(499, { fate: 'free' }), ['failed', false, undefined]);
   for (const fate of ['open', 'taken', 'not looked'] as const) {
     assert.deepEqual(ended(499, { fate }), ['input-required', true, null], fate);
-    const { told } = endingOf({ status: 499, headers: {}, body: '', fate }, credential, false);
-    assert.equal(told?.data?.code, 'CALLER_GONE');
+    const { statusMessage } = endingOf({ status: 499, headers: {}, body: '', fate }, credential, false);
+    assert.equal(statusMessage?.data?.code, 'CALLER_GONE');
   }
 });
 
@@ -34,8 +38,8 @@ test('a service that fails after the payment was taken has not failed for good',
 
 test('a message that does not fit lets no payment go that came before it', () => {
   for (const status of [400, 409]) {
-    const told = { charged: false, fate: 'not looked' } as const;
-    assert.deepEqual(ended(status, { ...told, wasKept: true }), ['input-required', true, null]);
-    assert.equal(ended(status, told)[1], false);
+    const statusMessage = { charged: false, fate: 'not looked' } as const;
+    assert.deepEqual(ended(status, { ...statusMessage, wasKept: true }), ['input-required', true, null]);
+    assert.equal(ended(status, statusMessage)[1], false);
   }
 });

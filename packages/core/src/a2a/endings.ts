@@ -4,7 +4,7 @@ import type { PaidAnswer } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
 import { fencedLine, UNTRUSTED_META, untrustedIn } from '../service/untrusted.ts';
 import { type Credential, X402 } from './messages.ts';
-import type { Ending, Told } from './tasks.ts';
+import type { Ending, StatusMessage } from './tasks.ts';
 
 /** Short codes of the x402 extension of A2A, for the reasons of the house. */
 const ERRORS: Readonly<Record<string, string>> = {
@@ -41,20 +41,20 @@ export function endingOf(answer: PaidAnswer, credential: Credential, wasKept: bo
 
 /** Names in the metadata of an ending what its data may quote of outsiders, and fences it in its text. @param status of the answer */
 export function namingOutsiders(ending: Ending, service: Service, status: number): Ending {
-  const { told } = ending;
-  const untrusted = told?.data === undefined ? [] : untrustedIn(service, told.data, status);
-  if (told === null || untrusted.length === 0) return ending;
-  const metadata = { ...told.metadata, [UNTRUSTED_META]: untrusted };
-  const isQuoting = told.text !== undefined && untrusted.includes('/message');
-  const text = isQuoting ? { text: fencedLine(told.text ?? '') } : {};
-  return { ...ending, told: { ...told, ...text, metadata } };
+  const { statusMessage } = ending;
+  const untrusted = statusMessage?.data === undefined ? [] : untrustedIn(service, statusMessage.data, status);
+  if (statusMessage === null || untrusted.length === 0) return ending;
+  const metadata = { ...statusMessage.metadata, [UNTRUSTED_META]: untrusted };
+  const isQuoting = statusMessage.text !== undefined && untrusted.includes('/message');
+  const text = isQuoting ? { text: fencedLine(statusMessage.text ?? '') } : {};
+  return { ...ending, statusMessage: { ...statusMessage, ...text, metadata } };
 }
 
 function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean): Omit<Ending, 'isRepeat'> {
   const { status, fate } = answer;
   if (status === 499 && fate === 'free') {
     const text = 'The caller left before anything was done. Nothing was charged.';
-    return { state: 'failed', told: { text }, call: null, keepsPayment: false };
+    return { state: 'failed', statusMessage: { text }, call: null, keepsPayment: false };
   }
   if (status < 300) return completed(answer, credential);
   const body: ErrorBody = status === 499 ? LEFT : JSON.parse(answer.body.toString());
@@ -63,7 +63,7 @@ function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean
   const isLooked = fate !== 'not looked' || (status === 402 && credential.by === 'x402');
   if (wasKept && !isLooked && body.charged !== null) return stillOpen(body, credential, call);
   if (status === 402) return unpaid(body, credential, call);
-  const told = (payment: string): Told => ({
+  const statusMessage = (payment: string): StatusMessage => ({
     text: body.message,
     data: { ...body },
     metadata: {
@@ -74,13 +74,23 @@ function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean
   });
   const { charged = null } = body;
   if (status === 400 && charged === false)
-    return { state: 'input-required', told: told('payment-submitted'), call: null, keepsPayment: false };
+    return {
+      state: 'input-required',
+      statusMessage: statusMessage('payment-submitted'),
+      call: null,
+      keepsPayment: false,
+    };
   // The money may have moved, so nobody is told that this is over: the same message gets the answer.
   if (charged !== false && status !== 409)
-    return { state: 'input-required', told: told('payment-submitted'), call: null, keepsPayment: true };
+    return {
+      state: 'input-required',
+      statusMessage: statusMessage('payment-submitted'),
+      call: null,
+      keepsPayment: true,
+    };
   // A 409 that was charged is of an answer that is not kept any more.
   const payment = charged === false ? 'payment-failed' : 'payment-completed';
-  return { state: 'failed', told: told(payment), call: null, keepsPayment: false };
+  return { state: 'failed', statusMessage: statusMessage(payment), call: null, keepsPayment: false };
 }
 
 /** Keeps a task open when a message is wrong, which says nothing of the payment that came before it. */
@@ -91,8 +101,8 @@ function stillOpen(
 ): Omit<Ending, 'isRepeat'> {
   const text = `This message did not go on with the payment that came before: ${body.message} That is said of this message alone. It is not known yet whether the payment was charged: send the message that carried it first again.`;
   const metadata = { ...(credential.by === 'x402' ? { [X402.status]: 'payment-submitted' } : {}), ...call };
-  const told = { text, data: { ...body, message: text, charged: null }, metadata };
-  return { state: 'input-required', told, call: null, keepsPayment: true };
+  const statusMessage = { text, data: { ...body, message: text, charged: null }, metadata };
+  return { state: 'input-required', statusMessage, call: null, keepsPayment: true };
 }
 
 function completed(answer: PaidAnswer, credential: Credential): Omit<Ending, 'isRepeat'> {
@@ -108,7 +118,7 @@ function completed(answer: PaidAnswer, credential: Credential): Omit<Ending, 'is
       : {}),
     'farebox/call': { ...about, ...(provenance !== undefined && fits ? { provenance } : {}) },
   };
-  return { state: 'completed', told: { metadata }, call: { accountId, id }, keepsPayment: true };
+  return { state: 'completed', statusMessage: { metadata }, call: { accountId, id }, keepsPayment: true };
 }
 
 /** A payment of x402 that does not pay ends its task; who has a key may still pay otherwise. */
@@ -119,11 +129,11 @@ function unpaid(
 ): Omit<Ending, 'isRepeat'> {
   const refused = body.last_error_reason ?? { code: body.code, message: body.message };
   if (credential.by === 'key')
-    return { state: 'input-required', told: { refused }, call: null, keepsPayment: false };
+    return { state: 'input-required', statusMessage: { refused }, call: null, keepsPayment: false };
   const metadata = { [X402.status]: 'payment-failed', ...failure(refused.code, credential), ...call };
   const text = `${body.message} Nothing was charged. A new message without taskId begins anew.`;
   const data = { code: refused.code, message: body.message, charged: false, last_error_reason: refused };
-  return { state: 'failed', told: { text, data, metadata }, call: null, keepsPayment: false };
+  return { state: 'failed', statusMessage: { text, data, metadata }, call: null, keepsPayment: false };
 }
 
 function failure(code: string, { network }: Credential): Record<string, unknown> {

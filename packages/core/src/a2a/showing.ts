@@ -4,12 +4,12 @@ import type { Service } from '../service/define.ts';
 import { UNTRUSTED_META, untrustedIn, untrustedPathsOf } from '../service/untrusted.ts';
 import { eventsOf } from './events.ts';
 import { X402 } from './messages.ts';
-import type { Task, Told } from './tasks.ts';
+import type { StatusMessage, Task } from './tasks.ts';
 import type { Part, ShownArtifact, ShownTask } from './wire.ts';
 
 const UNKNOWN_TEXT =
   'Whoever worked on this task has stopped. It is not known yet whether its payment was charged. Send the same message again, with the same messageId and the same payment: it is charged at most once.';
-const UNKNOWN: Told = {
+const UNKNOWN: StatusMessage = {
   text: UNKNOWN_TEXT,
   data: { code: 'OUTCOME_UNKNOWN', message: UNKNOWN_TEXT, charged: null },
 };
@@ -57,29 +57,36 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
           ? stateOf(base, 'input-required', { ...UNKNOWN, metadata: x402('payment-submitted') })
           : stateOf(base, 'working', { metadata: x402('payment-submitted') });
       case 'completed': {
-        if (!withAnswer) return stateOf(base, 'completed', task.told);
+        if (!withAnswer) return stateOf(base, 'completed', task.statusMessage);
         const { call } = task;
         const service = services.find(({ path }) => path === task.service);
         if (made === undefined && isShownByClaim(task, service))
-          return stateOf(base, 'completed', { ...task.told, text: BY_CLAIM });
+          return stateOf(base, 'completed', { ...task.statusMessage, text: BY_CLAIM });
         const answer = made ?? (call === null ? null : await paidCall.answerOf(call.accountId, call.id));
-        if (answer === null) return stateOf(base, 'completed', { ...task.told, text: NOT_KEPT });
-        return { ...stateOf(base, 'completed', task.told), artifacts: [artifactOf(task, answer, service)] };
+        if (answer === null) return stateOf(base, 'completed', { ...task.statusMessage, text: NOT_KEPT });
+        return {
+          ...stateOf(base, 'completed', task.statusMessage),
+          artifacts: [artifactOf(task, answer, service)],
+        };
       }
       case 'input-required': {
         const service = services.find(({ path }) => path === task.service);
-        if (service === undefined || task.told?.text !== undefined)
-          return stateOf(base, 'input-required', task.told);
+        if (service === undefined || task.statusMessage?.text !== undefined)
+          return stateOf(base, 'input-required', task.statusMessage);
         if (inList) return stateOf(base, 'input-required', { text: PRICE_BY_TASK });
         return stateOf(base, 'input-required', await priceOf(service, task, by));
       }
       default:
-        return stateOf(base, task.state, task.told);
+        return stateOf(base, task.state, task.statusMessage);
     }
   };
 
   /** Prices a task now, in the words of x402; or why it cannot be bought now. */
-  async function priceOf(service: Service, { input, told }: Task, by: AskedBy): Promise<Told> {
+  async function priceOf(
+    service: Service,
+    { input, statusMessage }: Task,
+    by: AskedBy,
+  ): Promise<StatusMessage> {
     const answer = await paidCall.handle({
       ...by,
       ...FOR_ITS_PRICE,
@@ -89,7 +96,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
     const body = JSON.parse(answer.body.toString());
     const call = { 'farebox/call': { status: answer.status } };
     if (answer.status !== 402) return { text: body.message, data: body, metadata: call };
-    const refused = told?.refused;
+    const refused = statusMessage?.refused;
     const required =
       refused === undefined
         ? body
@@ -113,9 +120,9 @@ const FOR_ITS_PRICE = { headers: {}, gone: () => false, assertMayBuy() {} };
 function stateOf(
   base: Pick<ShownTask, 'id' | 'contextId' | 'atMs'>,
   state: ShownTask['state'],
-  told: Told | null,
+  statusMessage: StatusMessage | null,
 ): ShownTask {
-  const { text = SAID[state], data, metadata = {} } = told ?? {};
+  const { text = SAID[state], data, metadata = {} } = statusMessage ?? {};
   const parts: Part[] = [{ text }, ...(data === undefined ? [] : [{ data }])];
   return { ...base, state, parts, metadata, artifacts: [] };
 }

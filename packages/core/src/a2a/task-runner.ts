@@ -34,7 +34,7 @@ import {
   X402,
 } from './messages.ts';
 import { type AskedBy, isShownByClaim } from './showing.ts';
-import type { Ending, Sender, Task, Tasks, Told } from './tasks.ts';
+import type { Ending, Sender, StatusMessage, Task, Tasks } from './tasks.ts';
 
 /** Beyond a service's own time: what a settlement may take, and the writing of the end. */
 const WORK_GRACE_MS = 60_000;
@@ -108,8 +108,8 @@ export class TaskRunner {
     const wish = wishOf(message);
     const skill = wish.skill ?? known?.service ?? null;
     const chosen = choose(this.#parts, { ...wish, skill }, message.text);
-    if ('told' in chosen)
-      return { task: await this.#putDown(known, message, asker, chosen.told), work: null };
+    if ('statusMessage' in chosen)
+      return { task: await this.#putDown(known, message, asker, chosen.statusMessage), work: null };
     const { service } = chosen;
     if (known !== null && isOnlyWords(wish, credential, known))
       return { task: await this.#putDown(known, message, asker, sayToBuy(service), service), work: null };
@@ -163,11 +163,11 @@ export class TaskRunner {
         'INVALID_PARAMS',
         'params.message.taskId must name the task whose price is declined.',
       );
-    const told = {
+    const statusMessage = {
       text: 'The price was declined. Nothing was charged.',
       metadata: { [X402.status]: 'payment-rejected' },
     };
-    const task = await this.#parts.tasks.leave(known.id, 'failed', told);
+    const task = await this.#parts.tasks.leave(known.id, 'failed', statusMessage);
     if (task === null) throw notCancelable();
     return task;
   }
@@ -177,14 +177,14 @@ export class TaskRunner {
     known: Task | null,
     message: Message,
     asker: Asker,
-    told: Told,
+    statusMessage: StatusMessage,
     service: Service | null = null,
   ): Promise<Task> {
     if (known !== null) {
       const asked = await this.#parts.tasks.ask(known.id, {
         service: known.service,
         input: known.input,
-        told,
+        statusMessage,
       });
       if (asked === null) throw otherPayment();
       return asked;
@@ -197,7 +197,7 @@ export class TaskRunner {
       contextId,
       service: service?.path ?? null,
       input: null,
-      told,
+      statusMessage,
       messageKey: null,
     };
     return (await this.#parts.tasks.open(made)).task;
@@ -217,9 +217,13 @@ export class TaskRunner {
     const { message, asker, service, input, credential } = asked;
     if (known !== null) {
       const isSame =
-        known.service === service.path && known.input === input && known.told?.text === undefined;
+        known.service === service.path && known.input === input && known.statusMessage?.text === undefined;
       if (isSame || known.paidWith !== null) return known;
-      const changed = await this.#parts.tasks.ask(known.id, { service: service.path, input, told: null });
+      const changed = await this.#parts.tasks.ask(known.id, {
+        service: service.path,
+        input,
+        statusMessage: null,
+      });
       if (changed === null) throw otherPayment();
       return changed;
     }
@@ -235,7 +239,7 @@ export class TaskRunner {
       contextId: message.contextId,
       service: service.path,
       input,
-      told: null,
+      statusMessage: null,
       messageKey,
     });
     return task;
@@ -301,14 +305,14 @@ export class TaskRunner {
 
   /** Writes how a task ended, and hands over what was bought even while the task cannot be written: the same message finds it in the calls. */
   async #write(task: Task, ending: Ending, by: Parameters<Tasks['end']>[2]): Promise<Task> {
-    const { state, told, call } = ending;
+    const { state, statusMessage, call } = ending;
     try {
       const written = await this.#parts.tasks.end(task.id, ending, by);
       if (written !== null) return written;
     } catch (error) {
       this.#parts.failed(error);
     }
-    return { ...task, state, told, call };
+    return { ...task, state, statusMessage, call };
   }
 
   /** @throws RpcError when there is none that this caller may see */
@@ -326,8 +330,10 @@ export class TaskRunner {
       known.paidBy === 'x402'
         ? ' If another message carried the same payment, its task tells what became of it.'
         : '';
-    const told = { text: `Canceled. Nothing was charged for this task.${elsewhere}` };
-    const canceled = await this.#leaveUnpaid(known, () => this.#parts.tasks.leave(id, 'canceled', told));
+    const statusMessage = { text: `Canceled. Nothing was charged for this task.${elsewhere}` };
+    const canceled = await this.#leaveUnpaid(known, () =>
+      this.#parts.tasks.leave(id, 'canceled', statusMessage),
+    );
     if (canceled === null) throw notCancelable();
     return canceled;
   }

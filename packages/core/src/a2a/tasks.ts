@@ -7,7 +7,7 @@ export type TaskState = 'input-required' | 'working' | 'charging' | 'completed' 
 export type PaidBy = 'key' | 'x402';
 
 /** The message of a status, beside its state. */
-export interface Told {
+export interface StatusMessage {
   /** The text for people and models. */
   text?: string;
   /** The data for programs: an error as HTTP has it, or what may be asked for. */
@@ -32,11 +32,11 @@ export interface Task {
   paidWith: Buffer | null;
   workingUntilMs: number | null;
   call: { accountId: bigint; id: string } | null;
-  told: Told | null;
+  statusMessage: StatusMessage | null;
   updatedAtMs: number;
 }
 
-export interface NewTask extends Pick<Task, 'accountId' | 'service' | 'input' | 'told'> {
+export interface NewTask extends Pick<Task, 'accountId' | 'service' | 'input' | 'statusMessage'> {
   /** The key by which its message is known when it comes again; null: not at all. */
   messageKey: Buffer | null;
   /** A new one is made where none is given. */
@@ -44,7 +44,7 @@ export interface NewTask extends Pick<Task, 'accountId' | 'service' | 'input' | 
 }
 
 /** How a piece of work on a task ended. */
-export interface Ending extends Pick<Task, 'state' | 'told' | 'call'> {
+export interface Ending extends Pick<Task, 'state' | 'statusMessage' | 'call'> {
   /** Its payment may have been taken, so no other one is taken for it. */
   keepsPayment: boolean;
   /** Whether it tells of what was bought before, which others know more of. */
@@ -67,7 +67,7 @@ const UNPAID_MS = 3_600_000;
 const REFUSED_MS = 300_000;
 /** Longer input has to come with the payment. */
 const MAX_INPUT_CHARACTERS = 16_384;
-const MAX_TOLD_CHARACTERS = 16_384;
+const MAX_MESSAGE_CHARACTERS = 16_384;
 /** The part of the room for unpaid tasks that may be taken when one more comes from these. */
 const SHARES = { nobody: 0.5, x402: 0.75, account: 1 } as const;
 /** How far tasks are counted for a list. */
@@ -113,7 +113,7 @@ export class Tasks {
         insert into a2a_tasks
           (id, account_id, context_id, message_key, service, input, state, told, updated_at, expires_at)
         values (${randomUUID()}, ${asText(task.accountId)}, ${task.contextId ?? randomUUID()}, ${task.messageKey},
-                ${task.service}, ${keepable(task.input)}, 'input-required', ${toldText(task.told)}, ${at(now)},
+                ${task.service}, ${keepable(task.input)}, 'input-required', ${statusMessageText(task.statusMessage)}, ${at(now)},
                 ${at(now + UNPAID_MS)})
         on conflict (message_key) do nothing
         returning *`;
@@ -142,10 +142,10 @@ export class Tasks {
   }
 
   /** Puts down what is asked for now, or what is still missing. Nothing changes once it is worked on. */
-  async ask(id: string, asked: Pick<Task, 'service' | 'input' | 'told'>): Promise<Task | null> {
+  async ask(id: string, asked: Pick<Task, 'service' | 'input' | 'statusMessage'>): Promise<Task | null> {
     const [row] = await this.#sql<Row[]>`
         update a2a_tasks
-        set service = ${asked.service}, input = ${keepable(asked.input)}, told = ${toldText(asked.told)},
+        set service = ${asked.service}, input = ${keepable(asked.input)}, told = ${statusMessageText(asked.statusMessage)},
             updated_at = ${at(this.#options.nowMs())}
         where id = ${id} and state = 'input-required' and paid_with is null
         returning *`;
@@ -203,14 +203,14 @@ export class Tasks {
    */
   async end(id: string, ending: Ending, by: { worker: string; keepsInput: boolean }): Promise<Task | null> {
     const now = this.#options.nowMs();
-    const { state, told, call, keepsPayment, isRepeat } = ending;
+    const { state, statusMessage, call, keepsPayment, isRepeat } = ending;
     const stays = state !== 'completed' ? ['canceled', 'failed', 'completed'] : [];
     if (state === 'completed' && isRepeat) stays.push('canceled', 'completed');
     const keptMs = call === null ? UNPAID_MS : this.#options.keptMs;
     const keepsInput = state === 'input-required' || by.keepsInput;
     await this.#sql`
         update a2a_tasks
-        set state = ${state}, told = ${toldText(told)}, working_until = null,
+        set state = ${state}, told = ${statusMessageText(statusMessage)}, working_until = null,
             call_account_id = ${asText(call?.accountId ?? null)}, call_id = ${call?.id ?? null},
             paid_with = case when ${keepsPayment} then paid_with end,
             message_key = case when ${state} in ('failed', 'canceled') then null else message_key end,
@@ -226,11 +226,11 @@ export class Tasks {
    *
    * @returns null when that cannot be done: it has ended, is being charged, or its payment may have been taken
    */
-  async leave(id: string, state: 'canceled' | 'failed', told: Told): Promise<Task | null> {
+  async leave(id: string, state: 'canceled' | 'failed', statusMessage: StatusMessage): Promise<Task | null> {
     const now = at(this.#options.nowMs());
     const [row] = await this.#sql<Row[]>`
         update a2a_tasks
-        set state = ${state}, told = ${toldText(told)}, message_key = null, paid_with = null, working_until = null, input = null,
+        set state = ${state}, told = ${statusMessageText(statusMessage)}, message_key = null, paid_with = null, working_until = null, input = null,
             updated_at = ${now}
         where id = ${id} and expires_at > ${now}
           and (state = 'working' or (state = 'input-required' and paid_with is null))
@@ -322,10 +322,12 @@ const keepable = (input: string | null) =>
   input === null || input.length > MAX_INPUT_CHARACTERS || input.includes('claimSecret') ? null : input;
 
 /** Writes the message as JSON, without its particulars if it is longer than may be kept. */
-function toldText(told: Told | null): string | null {
-  if (told === null) return null;
-  const text = JSON.stringify(told);
-  return text.length <= MAX_TOLD_CHARACTERS ? text : JSON.stringify({ text: told.text?.slice(0, 1_000) });
+function statusMessageText(statusMessage: StatusMessage | null): string | null {
+  if (statusMessage === null) return null;
+  const text = JSON.stringify(statusMessage);
+  return text.length <= MAX_MESSAGE_CHARACTERS
+    ? text
+    : JSON.stringify({ text: statusMessage.text?.slice(0, 1_000) });
 }
 
 function taskOf(row: Row): Task {
@@ -343,7 +345,7 @@ function taskOf(row: Row): Task {
       row.call_id === null || row.call_account_id === null
         ? null
         : { accountId: row.call_account_id, id: row.call_id },
-    told: row.told === null ? null : JSON.parse(row.told),
+    statusMessage: row.told === null ? null : JSON.parse(row.told),
     updatedAtMs: row.updated_at.getTime(),
   };
 }

@@ -20,7 +20,7 @@ const MAX_ATTEMPTS = 8;
 const BACKOFF_MS = 20;
 
 /** The change of an order. `mismatch`: money came that is not what the order says, and somebody should look into it. */
-type Told = 'paid' | 'over' | 'reversed' | 'restored' | 'mismatch';
+type Reported = 'paid' | 'over' | 'reversed' | 'restored' | 'mismatch';
 
 export interface OrderReconcilerParts extends Omit<OrderBooksParts, 'recharges'> {
   sql: Database;
@@ -28,8 +28,8 @@ export interface OrderReconcilerParts extends Omit<OrderBooksParts, 'recharges'>
   provider: CardProvider;
   /** The calls by which a kept card learns of its orders. */
   recharges: Pick<AutoRecharges, 'enable' | 'paid' | 'failed' | 'stop'>;
-  /** Told of each change once it is committed. */
-  report(what: Told, order: CardOrder): void;
+  /** Reported of each change once it is committed. */
+  report(what: Reported, order: CardOrder): void;
 }
 
 export interface OrderReconciler {
@@ -84,20 +84,20 @@ class Reconciler implements OrderReconciler {
   async #apply(order: CardOrder, finding: Finding): Promise<boolean> {
     if (finding.is === 'open') return true;
     const { sql, orders, report } = this.#parts;
-    const told = await sql.begin(async (transaction) => {
+    const reported = await sql.begin(async (transaction) => {
       const isAbsent = finding.is === 'over' && finding.because === 'absent';
       if (!(await orders.hold(transaction, order, { charging: isAbsent }))) return null;
       if (finding.is === 'mismatch') return this.#noteMismatch(transaction, order);
       if (finding.is === 'over') return this.#end(transaction, order, finding);
       return this.#bookPayment(transaction, order, finding.payment);
     });
-    if (told === null) return false;
-    for (const what of told) report(what, order);
+    if (reported === null) return false;
+    for (const what of reported) report(what, order);
     return true;
   }
 
   /** The payment names another order, or came to one that has ended: nothing here may touch the money. */
-  async #noteMismatch(transaction: Transaction, order: CardOrder): Promise<Told[]> {
+  async #noteMismatch(transaction: Transaction, order: CardOrder): Promise<Reported[]> {
     if (order.failure === MISMATCH) return [];
     await this.#put(transaction, order, { failure: MISMATCH, nextAtMs: null });
     return ['mismatch'];
@@ -108,7 +108,7 @@ class Reconciler implements OrderReconciler {
     transaction: Transaction,
     order: CardOrder,
     { failure, paymentIntentId }: Extract<Finding, { is: 'over' }>,
-  ): Promise<Told[]> {
+  ): Promise<Reported[]> {
     if (order.state !== 'open') return [];
     await this.#put(transaction, order, {
       state: 'over',
@@ -122,22 +122,22 @@ class Reconciler implements OrderReconciler {
   }
 
   /** Grants what was paid for, once, and books what has gone back of it since. */
-  async #bookPayment(transaction: Transaction, order: CardOrder, payment: PaymentFacts): Promise<Told[]> {
-    const told: Told[] = [];
+  async #bookPayment(transaction: Transaction, order: CardOrder, payment: PaymentFacts): Promise<Reported[]> {
+    const reported: Reported[] = [];
     const change: OrderChange = {};
     let { accountId } = order;
     if (order.state !== 'paid') {
       accountId = await this.#books.grant(transaction, order, payment, change);
       Object.assign(change, paidBy(payment), { paidAtMs: this.#parts.nowMs() } satisfies OrderChange);
-      told.push('paid');
+      reported.push('paid');
     }
     if (accountId === null) throw new Error(`order ${order.id} is paid and has no account`);
     const reversal = await this.#books.reverse(transaction, { order, accountId, payment, change });
-    if (reversal !== null) told.push(reversal);
+    if (reversal !== null) reported.push(reversal);
     if (order.kind === 'recharge' && order.state !== 'paid')
       await this.#parts.recharges.paid(transaction, order);
     if (Object.keys(change).length > 0) await this.#put(transaction, order, change);
-    return told;
+    return reported;
   }
 
   /** Changes an order that is held. */
