@@ -3,7 +3,7 @@
 import { openStream } from '@farebox/core/http/event-stream';
 import { Problem } from '@farebox/core/http/problem';
 import { rateExceeded } from '@farebox/core/http/rate-limit';
-import { pathOf, sendFinished } from '@farebox/core/http/server';
+import { sendFinished } from '@farebox/core/http/server';
 import { makeChallenge } from '@farebox/core/paid-call/challenge';
 import { type Door, x402Door } from '@farebox/core/paid-call/door';
 import { answerOverHttp } from '@farebox/core/paid-call/http-door';
@@ -65,8 +65,13 @@ export function openProxy(house: House, { routes, services, sales, mpp, x402, cr
         url: '/*',
         bodyLimit,
         // Before the body is read: what leads nowhere sends none, and a route's own bound is told before it is sent.
-        onRequest: async (request) => void findRoute(http, routes, request),
-        handler: (request, reply) => answerRoute(at, findRoute(http, routes, request), request, reply),
+        onRequest: async (request, reply) => {
+          if (findRoute(routes, request) === null) await reply.callNotFound();
+        },
+        async handler(request, reply) {
+          const route = findRoute(routes, request);
+          if (route !== null) await answerRoute(at, route, request, reply);
+        },
       });
     },
     close: routes.close,
@@ -119,15 +124,15 @@ function holdAgainstOwn(http: FastifyInstance, { routes }: OpenRoutes, { logger 
   }
 }
 
-/** @throws Problem 404, 405, 400 or 413 for what no route takes */
-function findRoute(http: FastifyInstance, { table }: OpenRoutes, request: FastifyRequest): OpenRoute {
+/** @returns null for what leads nowhere @throws Problem 405, 400 or 413 for what no route takes */
+function findRoute({ table }: OpenRoutes, request: FastifyRequest): OpenRoute | null {
   const { method, url, headers } = request;
-  if (isReserved(url)) throw http.knownAddresses.noRoute(method, pathOf(request)).problem;
+  if (isReserved(url)) return null;
   const asked = method === 'HEAD' ? 'GET' : method;
   const found = table.match(asked, url);
   if (found === null) {
     const others = table.methodsAt(url);
-    if (others.length === 0) throw http.knownAddresses.noRoute(method, pathOf(request)).problem;
+    if (others.length === 0) return null;
     throw new Problem(405, 'METHOD_NOT_ALLOWED', `This address takes ${others.join(', ')}, not ${method}.`, {
       details: { charged: false },
       headers: { allow: [...others, ...(others.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ') },

@@ -174,6 +174,14 @@ test('a JSON call tells its price before it is written out', async () => {
   assert.deepEqual([unpaid.status, (await jsonOf(unpaid)).price_usd], [402, 0.01]);
 });
 
+test('a browser that asks for what is not there gets the page that says so, and others the same as JSON', async () => {
+  const page = await fetch(`${server.url}/v1/nothing`, { headers: { accept: 'text/html' } });
+  assert.equal(page.status, 404);
+  assert.match(page.headers.get('content-type') ?? '', /text\/html/);
+  const { code } = await jsonOf(fetch(`${server.url}/.well-known/nothing`));
+  assert.equal(code, 'NOT_FOUND');
+});
+
 test('HEAD and OPTIONS reach no upstream, and another method is told which there are', async () => {
   const asked = api.got.length;
   const head = await fetch(`${server.url}/v1/stations/7`, {
