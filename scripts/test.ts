@@ -1,10 +1,10 @@
 /**
- * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, in one lane more than there
- * are processors, since a file spends a part of its time waiting. Each lane starts a PostgreSQL and a chain of its own
- * before its first test file that needs one, and renews the chain for each of the others. With TEST_DATABASE_URL set, the
- * tests that need a database run once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out
- * what takes long; `--deep` runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json,
- * which files took long; further arguments select files by a part of their path.
+ * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
+ * are processors. Each lane starts a PostgreSQL and a chain of its own before its first test file that needs one, and
+ * renews the chain for each of the others. With TEST_DATABASE_URL set, the tests that need a database run once more on
+ * that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
+ * runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which files took long;
+ * further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -61,7 +61,7 @@ try {
       runProgram(join(ROOT, 'scripts/check.ts'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal }),
   };
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
-  const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism() + 1, queue.length));
+  const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
   // The runner takes as long to start a chain as a test does: where no lane has a second use for one, each test does it.
   const sharesChains = queue.filter(({ needsChain }) => needsChain).length > lanes;
   await Promise.all(Array.from({ length: lanes }, () => runLane({ lanes, sharesChains }, queue)));
