@@ -22,7 +22,7 @@ export interface LaneChain {
   stop(): Promise<void>;
 }
 
-/** The state that a chain returns to. */
+/** What a chain returns to. */
 interface Beginning {
   snapshot: Hex;
   /** The base fee of the block that comes next, in wei: a node keeps it over a return to a snapshot. */

@@ -31,7 +31,7 @@ function order(node: Node, method: string, ...params: readonly unknown[]): Promi
   return node.request({ method, params } as never);
 }
 
-/** Asks all that anybody can tell of a chain, without its time and its number of blocks, of which renewing takes one more. */
+/** What anybody can tell of a chain without its time and its number of blocks, of which renewing takes one more. */
 async function toldOf(node: Node) {
   const { gasLimit, miner } = await node.getBlock();
   const { baseFeePerGas } = await node.getFeeHistory({ blockCount: 1, rewardPercentiles: [] });
