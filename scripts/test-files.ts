@@ -13,8 +13,6 @@ const SLOW_PARTS = [
 const SLOW_FOLDER = 'apps/shop/test/fire/';
 /** A file that imports this has a database. */
 const DATABASE_PART = 'apps/shop/test/database.fixture.ts';
-/** A file that imports this has a chain. */
-const CHAIN_PART = 'apps/shop/test/chain.fixture.ts';
 /** A file that imports this can be run for hours. */
 const DEEP_PART = 'apps/shop/test/fire/depth.fixture.ts';
 
@@ -22,7 +20,6 @@ export interface TestFile {
   /** Path from the root of the repository, with `/`. */
   path: string;
   needsDatabase: boolean;
-  needsChain: boolean;
   /** Whether `--quick` leaves it out. */
   isSlow: boolean;
   /** Whether it is part of `--deep`. */
@@ -45,8 +42,7 @@ export function findTestFiles(root: string, picked: readonly string[] = []): Tes
       const has = (part: string) => parts.has(part);
       const isSlow = SLOW_PARTS.some(has) || path.startsWith(SLOW_FOLDER) || listed.has(path);
       const seconds = kept.get(path) ?? listed.get(path) ?? (isSlow ? LONG_FROM_SECONDS : 0);
-      const needs = { needsDatabase: has(DATABASE_PART), needsChain: has(CHAIN_PART) };
-      const file: TestFile = { path, ...needs, isSlow, isDeep: has(DEEP_PART) };
+      const file: TestFile = { path, needsDatabase: has(DATABASE_PART), isSlow, isDeep: has(DEEP_PART) };
       return { file, seconds };
     });
   return found

@@ -1,15 +1,13 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
- * are processors. Each lane starts a PostgreSQL and a chain of its own before its first test file that needs one, and
- * renews the chain for each of the others. With TEST_DATABASE_URL set, the tests that need a database run once more on
- * that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
+ * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests that need a database run
+ * once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
  * runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which files took long;
  * further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LaneChain } from '../apps/shop/test/lane-chain.fixture.ts';
 import { makeDatabaseFolder } from './database-folder.ts';
 import { findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
@@ -47,8 +45,9 @@ const failed: string[] = [];
 const measuredSeconds = new Map<string, number>();
 let tallies = 0;
 
-interface Job extends Pick<TestFile, 'needsDatabase' | 'needsChain'> {
+interface Job {
   name: string;
+  needsDatabase: boolean;
   run(environment: Readonly<Record<string, string | undefined>>): Promise<Ran>;
 }
 
@@ -56,15 +55,12 @@ try {
   const checks: Job = {
     name: 'npm run check',
     needsDatabase: false,
-    needsChain: false,
     run: (environment) =>
       runProgram(join(ROOT, 'scripts/check.ts'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal }),
   };
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
   const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
-  // The runner takes as long to start a chain as a test does: where no lane has a second use for one, each test does it.
-  const sharesChains = queue.filter(({ needsChain }) => needsChain).length > lanes;
-  await Promise.all(Array.from({ length: lanes }, () => runLane({ lanes, sharesChains }, queue)));
+  await Promise.all(Array.from({ length: lanes }, () => runLane(lanes, queue)));
 
   const other = process.env.TEST_DATABASE_URL;
   const again = files.filter(({ needsDatabase }) => needsDatabase).map(jobOf);
@@ -88,11 +84,10 @@ process.stdout.write(`\n${Math.round((performance.now() - startedAtMs) / 1_000)}
 process.stdout.write(`\n${passed} passed, ${failed.length} failed\n`);
 process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 
-function jobOf({ path, needsDatabase, needsChain }: TestFile): Job {
+function jobOf({ path, needsDatabase }: TestFile): Job {
   return {
     name: path,
     needsDatabase,
-    needsChain,
     async run(environment) {
       tallies += 1;
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
@@ -106,31 +101,17 @@ function jobOf({ path, needsDatabase, needsChain }: TestFile): Job {
 
 type Variables = Readonly<Record<string, string>>;
 
-interface Lanes {
-  lanes: number;
-  /** Whether the test files of a lane use one chain, one after another. */
-  sharesChains: boolean;
-}
-
-/**
- * Runs one lane of several. Its PostgreSQL takes ten seconds to come up and its chain one, so that each is started by the first job
- * that needs it.
- */
-async function runLane({ lanes, sharesChains }: Lanes, queue: Job[]): Promise<void> {
-  let database: Promise<OwnDatabase> | undefined;
-  let chain: LaneChain | undefined;
+/** Runs one lane of several, whose PostgreSQL takes ten seconds to come up and is therefore started by the first job that needs it. */
+async function runLane(lanes: number, queue: Job[]): Promise<void> {
+  let own: Promise<OwnDatabase> | undefined;
   try {
-    await runJobs(queue, async ({ needsDatabase, needsChain }) => {
-      if (needsDatabase) database ??= startDatabase(lanes);
-      if (needsChain && sharesChains)
-        chain ??= (await import('../apps/shop/test/lane-chain.fixture.ts')).openLaneChain();
-      return {
-        ...(needsDatabase ? (await database)?.variables : {}),
-        ...(needsChain ? await chain?.renew() : {}),
-      };
+    await runJobs(queue, async ({ needsDatabase }) => {
+      if (!needsDatabase) return {};
+      own ??= startDatabase(lanes);
+      return (await own).variables;
     });
   } finally {
-    await Promise.all([chain?.stop(), database?.then(({ stop }) => stop())]);
+    await (await own)?.stop();
   }
 }
 

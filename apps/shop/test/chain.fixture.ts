@@ -11,15 +11,9 @@ import { startEvmChain } from '../../../packages/sandbox/src/chain/chain.ts';
 
 export type TestChain = Awaited<ReturnType<typeof startTestChain>>;
 
-/** The address of the chain that `npm test` renews for each test file; absent once it is taken, and where a file runs by itself. */
-let ofTheLane = process.env.TEST_CHAIN_URL;
-
-/**
- * Opens the sandbox's chain for tests, fresh and with nothing kept, and two ways to it. The first of a process is the
- * chain that `TEST_CHAIN_URL` names, which `npm test` sets; all others are started here, on free ports.
- */
+/** Starts the sandbox's chain for tests on a free port, with nothing kept, and two ways to it. */
 export async function startTestChain() {
-  const node = await openNode();
+  const node = await startEvmChain({ seed: SEED, stateDir: null });
   const connections = EVM_CHAIN_NAMES.map((name) => {
     const upstream = evmUpstream(name);
     const config = { baseUrl: name === 'base' ? node.url : null };
@@ -60,12 +54,4 @@ export async function startTestChain() {
       await node.stop();
     },
   };
-}
-
-async function openNode(): Promise<{ url: string; stop(): Promise<void> }> {
-  const url = ofTheLane;
-  ofTheLane = undefined;
-  if (url === undefined) return startEvmChain({ seed: SEED, stateDir: null });
-  // The lane renews it when this process has ended, whatever is left in it.
-  return { url, stop: async () => {} };
 }

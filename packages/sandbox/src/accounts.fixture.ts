@@ -1,12 +1,9 @@
-/**
- * For tests and benchmarks: one installation's accounts, new in each process. With a chain that was started for it goes
- * the secret of its accounts, in `TEST_CHAIN_SEED`.
- */
+/** For tests and benchmarks: one installation's accounts, new in each process. */
 import { randomBytes } from 'node:crypto';
 import { accountsOf, BUILDERS } from './chain/accounts.ts';
 import * as solana from './solana/accounts.ts';
 
-export const SEED = process.env.TEST_CHAIN_SEED ?? randomBytes(32).toString('hex');
+export const SEED = randomBytes(32).toString('hex');
 export const SANDBOX_ACCOUNTS = { ...BUILDERS, ...accountsOf(SEED) };
 export const signerOf = (role: solana.SolanaRole) => solana.signerOf(SEED, role);
 export const secretKeyOf = (role: solana.SolanaRole) => solana.secretKeyOf(SEED, role);
