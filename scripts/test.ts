@@ -1,9 +1,9 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
- * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests that need a database run
- * once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
- * runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which files took long;
- * further arguments select files by a part of their path.
+ * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With
+ * TEST_DATABASE_URL set, the tests that need a database run once more on that one. It ends with the line
+ * `N passed, N failed`. `--quick` leaves out what takes long; `--deep` runs only what can be run for hours; `--record`
+ * writes down, in scripts/test-seconds.json, which files took long; further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
