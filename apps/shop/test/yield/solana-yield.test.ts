@@ -455,7 +455,9 @@ test('a withdrawal above the reserve’s cap of an interval is refused with what
   await withReserve(WITHDRAWAL_CAP, cap, async () => {
     const { status, body } = await post('withdraw-tx', { wallet: signer.address, amount: 'MAX' });
     assert.deepEqual([status, body.error], [409, 'WITHDRAWAL_CAP'], JSON.stringify(body));
-    assert.match(body.available_usdc, /^3\.9999\d\d$/);
+    // Collateral is worth a little less or just as much, by the interest of the moment.
+    const available = Number(body.available_usdc);
+    assert(available > 3.9999 && available <= 4, body.available_usdc);
     assert.equal(body.transactions, undefined);
     const some = { wallet: signer.address, amount_usdc: Number(body.available_usdc) };
     const paid = await post('withdraw-tx', some);

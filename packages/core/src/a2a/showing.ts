@@ -37,16 +37,18 @@ export function isShownByClaim({ accountId }: Task, service: Service | undefined
 
 export type Showing = ReturnType<typeof createShowing>;
 
+interface Wanted {
+  made?: MadeAnswer;
+  inList?: boolean;
+  withAnswer?: boolean;
+}
+
 export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
   /** @param made the answer, where it is at hand. `inList`: without the price, and without the answer unless `withAnswer` */
   return async function show(
     task: Task,
     by: AskedBy,
-    {
-      made,
-      inList = false,
-      withAnswer = !inList,
-    }: { made?: MadeAnswer; inList?: boolean; withAnswer?: boolean } = {},
+    { made, inList = false, withAnswer = !inList }: Wanted = {},
   ): Promise<ShownTask> {
     const base = { id: task.id, contextId: task.contextId, atMs: task.updatedAtMs };
     const x402 = (status: string) => (task.paidBy === 'x402' ? { [X402.status]: status } : {});
@@ -57,17 +59,14 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
           ? stateOf(base, 'input-required', { ...UNKNOWN, metadata: x402('payment-submitted') })
           : stateOf(base, 'working', { metadata: x402('payment-submitted') });
       case 'completed': {
-        if (!withAnswer) return stateOf(base, 'completed', task.statusMessage);
-        const { call } = task;
+        const { call, statusMessage: said } = task;
+        if (!withAnswer) return stateOf(base, 'completed', said);
         const service = services.find(({ path }) => path === task.service);
         if (made === undefined && isShownByClaim(task, service))
-          return stateOf(base, 'completed', { ...task.statusMessage, text: BY_CLAIM });
+          return stateOf(base, 'completed', { ...said, text: BY_CLAIM });
         const answer = made ?? (call === null ? null : await paidCall.answerOf(call.accountId, call.id));
-        if (answer === null) return stateOf(base, 'completed', { ...task.statusMessage, text: NOT_KEPT });
-        return {
-          ...stateOf(base, 'completed', task.statusMessage),
-          artifacts: [artifactOf(task, answer, service)],
-        };
+        if (answer === null) return stateOf(base, 'completed', { ...said, text: NOT_KEPT });
+        return { ...stateOf(base, 'completed', said), artifacts: [artifactOf(task, answer, service)] };
       }
       case 'input-required': {
         const service = services.find(({ path }) => path === task.service);
@@ -82,11 +81,8 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
   };
 
   /** Prices a task now, in the words of x402; or why it cannot be bought now. */
-  async function priceOf(
-    service: Service,
-    { input, statusMessage }: Task,
-    by: AskedBy,
-  ): Promise<StatusMessage> {
+  async function priceOf(service: Service, task: Task, by: AskedBy): Promise<StatusMessage> {
+    const { input, statusMessage } = task;
     const answer = await paidCall.handle({
       ...by,
       ...FOR_ITS_PRICE,
