@@ -13,7 +13,7 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/proxy/src/sell/route-service.ts',
+    file: 'packages/proxy/src/sell/route-call.ts',
     tests: ['packages/proxy/src/sell/route-service.test.ts'],
     bugs: [
       ['JSON.stringify([route.method, url, counted])', 'JSON.stringify([route.method, url])'],
@@ -27,28 +27,47 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
         '(a.name + a.value < b.name + b.value ? -1 : 1)',
       ],
       ["...(body === null ? [] : ['content-type'])", ''],
-      ['.update(`upstream', ".update('' && `upstream"],
-      ["if (isOpen) throw unanswered('down', retryAfterMs, 'it has been failing');", ''],
-      [
-        "if (answered.kind === 'failure') throw failed(route, answered);",
-        "if (answered.kind === 'failure') throw failed(route, { ...answered, reason: 'overloaded' });",
-      ],
-      ['if (holdsCredential(route, answered.body, ...Object.values(headers))) throw toldCredential();', ''],
-      [
-        'if (holdsCredential(route, answered.body, ...Object.values(headers)))',
-        'if (holdsCredential(route, answered.body))',
-      ],
-      ["if (holdsCredential(route, body ?? '', contentType ?? '')) return toldCredential();", ''],
-      ["holdsCredential(route, said ?? '') ? null : said", 'said'],
       ['body.length > route.maxRequestBytes', 'false'],
       [
         "if ('refused' in headers) throw invalidInput('headers', headers.refused);",
         "if ('refused' in headers) throw new Error(headers.refused);",
       ],
+    ],
+  },
+  {
+    file: 'packages/proxy/src/sell/ask-upstream.ts',
+    tests: ['packages/proxy/src/sell/route-service.test.ts'],
+    bugs: [
+      ['.update(`upstream', ".update('' && `upstream"],
+      [
+        "if (answered.kind === 'failure') throw failed(route, answered);",
+        "if (answered.kind === 'failure') throw failed(route, { ...answered, reason: 'overloaded' });",
+      ],
+      [
+        'if (holdsCredential(route, answered.body, ...Object.values(headers))) throw repeatedCredential();',
+        '',
+      ],
+      [
+        'if (holdsCredential(route, answered.body, ...Object.values(headers)))',
+        'if (holdsCredential(route, answered.body))',
+      ],
       ['mostAnswerBytes: mostBytes,', 'mostAnswerBytes: Number.MAX_SAFE_INTEGER,'],
       ['hasNot: success.hasNot,', 'hasNot: [],'],
       ['mayEndByClose: success.mayEndByClose,', 'mayEndByClose: true,'],
     ],
+  },
+  {
+    file: 'packages/proxy/src/sell/no-answer.ts',
+    tests: ['packages/proxy/src/sell/route-service.test.ts'],
+    bugs: [
+      ["if (holdsCredential(route, body ?? '', contentType ?? '')) return repeatedCredential();", ''],
+      ["holdsCredential(route, said ?? '') ? null : said", 'said'],
+    ],
+  },
+  {
+    file: 'packages/proxy/src/sell/route-service.ts',
+    tests: ['packages/proxy/src/sell/route-service.test.ts'],
+    bugs: [["if (isOpen) throw unanswered('down', retryAfterMs, 'it has been failing');", '']],
   },
   {
     file: 'packages/proxy/src/part.ts',

@@ -2,8 +2,9 @@
 import { Problem, unavailable } from '@farebox/core/http/problem';
 import type { MadeAnswer, PaidRequest } from '@farebox/core/paid-call/sale';
 import { ServiceFailure } from '@farebox/core/words/failure';
+import { askUpstream, type RouteStream } from './ask-upstream.ts';
+import { type RouteCall, readRequest, type SentBy } from './route-call.ts';
 import type { WrittenCall } from './route-input.ts';
-import { askUpstream, type RouteCall, type RouteStream, readRequest, type SentBy } from './route-service.ts';
 
 /** A request for a free route. */
 export interface FreeRequest extends WrittenCall {

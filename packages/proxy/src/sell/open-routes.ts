@@ -6,7 +6,8 @@ import type { ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/p
 import { mayComeBack, mayGoOn } from '../wire/headers.ts';
 import { RouteTable } from '../wire/path.ts';
 import { openUpstream, type Upstream } from '../wire/upstream.ts';
-import { type RouteStream, routeService, routeStream } from './route-service.ts';
+import { type RouteStream, routeStream } from './ask-upstream.ts';
+import { routeService } from './route-service.ts';
 
 /** Calls that may wait for a place, for each that runs. */
 const WAITING_FOR_EACH = 1;
