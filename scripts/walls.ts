@@ -117,7 +117,7 @@ export const CORE: House = {
     },
     {
       room: 'mcp/',
-      knows: ['service/', 'paid-call/', 'keys/{api-key,keys}.ts', 'rails/mpp/{mcp,rail}.ts', 'http/'],
+      knows: ['service/', 'paid-call/', 'keys/{api-key,keys}.ts', 'rails/mpp/{asked,mcp,rail}.ts', 'http/'],
       because: 'A door of its own to the paid call, in the words of MCP.',
     },
     {
@@ -356,13 +356,13 @@ export const PROXY: House = {
   rooms: [
     {
       room: 'config/',
-      knows: [CORE_PACKAGE],
+      knows: ['wire/headers.ts', CORE_PACKAGE],
       because: 'What is configured does not depend on how calls are sent on.',
     },
     { room: 'wire/', knows: [], because: 'Sending a call on does not depend on who pays for it.' },
     {
       room: 'sell/',
-      knows: ['config/', 'wire/', CORE_PACKAGE, PROCESS],
+      knows: ['config/', 'wire/', CORE_PACKAGE],
       because: 'A route is a service to the paid call; it knows nothing of rails or the ledger.',
     },
     { room: 'declared.ts', knows: [CORE_PACKAGE], because: 'It is known before anything is opened.' },

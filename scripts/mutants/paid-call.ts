@@ -123,12 +123,13 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ["return error.why === 'locked'", "return error.why !== 'locked'"],
       ['  if (lost !== null) {', '  if (lost === undefined) {'],
-      [
-        '...(fields.length > 0 ? { fields } : {}), charged: false }',
-        '...(fields.length > 0 ? { fields } : {}) }',
-      ],
       ["'SERVICE_ERROR', 'The service failed.')", "'SERVICE_ERROR', String(error))"],
     ],
+  },
+  {
+    file: 'packages/core/src/http/problem.ts',
+    tests: ['packages/core/src/paid-call/inside/outcome.test.ts'],
+    bugs: [['...failure.details, ...fields, charged: false }', '...failure.details, ...fields }']],
   },
   {
     file: 'packages/core/src/paid-call/inside/answers.ts',

@@ -11,6 +11,7 @@ import type { PaidCall } from '@farebox/core/paid-call/paid-call';
 import type { Sales } from '@farebox/core/paid-call/part';
 import type { Rail } from '@farebox/core/paid-call/rail';
 import type { House, Part } from '@farebox/core/part';
+import { askedByMpp } from '@farebox/core/rails/mpp/asked';
 import type { MppRail } from '@farebox/core/rails/mpp/rail';
 import type { Service } from '@farebox/core/service/define';
 import { StartError } from '@farebox/process/start-error';
@@ -59,6 +60,7 @@ export function openProxy(house: House, { routes, services, sales, mpp, x402, cr
     ],
     routes(http) {
       holdAgainstOwn(http, routes, house);
+      const found = new WeakMap<FastifyRequest, OpenRoute>();
       const bodyLimit = Math.max(1, ...routes.routes.map(({ route }) => route.maxRequestBytes));
       http.route({
         method: [...METHODS],
@@ -66,11 +68,13 @@ export function openProxy(house: House, { routes, services, sales, mpp, x402, cr
         bodyLimit,
         // Before the body is read: what leads nowhere sends none, and a route's own bound is told before it is sent.
         onRequest: async (request, reply) => {
-          if (findRoute(routes, request) === null) await reply.callNotFound();
+          const route = findRoute(routes, request);
+          if (route === null) await reply.callNotFound();
+          else found.set(request, route);
         },
         async handler(request, reply) {
-          const route = findRoute(routes, request);
-          if (route !== null) await answerRoute(at, route, request, reply);
+          const route = found.get(request);
+          if (route !== undefined) await answerRoute(at, route, request, reply);
         },
       });
     },
@@ -88,12 +92,7 @@ function withMpp(door: Door, mpp: MppRail | null): Door {
       return {
         async answer(request, refused) {
           const { headers, body } = await usual.answer(request, refused);
-          const { headers: asked } = await mpp.challenge(quote, request);
-          const { 'www-authenticate': challenges } = asked;
-          return {
-            headers: challenges === undefined ? headers : { ...headers, 'www-authenticate': challenges },
-            body,
-          };
+          return { headers: { ...headers, ...(await askedByMpp(mpp, quote, request)) }, body };
         },
       };
     },
@@ -179,8 +178,15 @@ async function answerRoute(
     const { nowMs } = house;
     const asked = { ...sent, rawBody, requestId: request.id, signal: left.signal, nowMs };
     const parts = { route, upstream, userAgent };
-    if (stream === null) return sendFinished(reply, await answerFree(parts, asked));
-    return streamFree({ ...parts, stream }, asked, (head, bounds) => openStream(reply, head, bounds));
+    try {
+      if (stream === null) return sendFinished(reply, await answerFree(parts, asked));
+      return await streamFree({ ...parts, stream }, asked, (head, bounds) => openStream(reply, head, bounds));
+    } catch (error) {
+      // Its caller is not told why; whoever runs the upstream is. What a paid call fails by, the paid call logs.
+      if (error instanceof Problem && error.cause !== undefined)
+        house.logger.warn({ err: error.cause, route: route.key }, 'a free route failed');
+      throw error;
+    }
   }
   if (!isSold(service))
     throw new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${route.key}.`, {

@@ -22,6 +22,7 @@ before(async () => {
         reply.setHeader('content-type', 'application/json');
         return reply.end('{"detail":"no such station"}');
       }
+      if (got.url === '/v1/closed') reply.statusCode = 401;
       reply.setHeader('content-type', got.url === '/v1/lie' ? 'application/json' : 'text/plain');
       reply.end(`an answer to ${got.body}`);
     }),
@@ -50,6 +51,7 @@ before(async () => {
             example: { params: { id: "7" }, query: { unit: c } }
           "GET /v1/lie": { upstream: weather, price: "0.01" }
           "GET /v1/health": { upstream: weather, free: true }
+          "GET /v1/closed": { upstream: weather, free: true }
       `),
   });
 });
@@ -110,6 +112,13 @@ test('what its API refuses is told with its status and words, and costs nothing'
   assert.deepEqual([lie.status, (await jsonOf(lie)).charged], [502, false]);
   const me = await jsonOf(fetch(`${server.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
   assert.deepEqual([me.balanceUsd, me.reservedUsd], ['1.000000', '0.000000']);
+});
+
+test('an API that does not accept this server is told to the operator, behind a free route too', async () => {
+  const closed = await fetch(`${server.url}/v1/closed`);
+  assert.deepEqual([closed.status, (await jsonOf(closed)).code], [502, 'UPSTREAM_FAILED']);
+  const line = server.log.find((each) => each.includes('a free route failed'));
+  assert.match(line ?? '', /GET \/v1\/closed.*status 401|status 401.*GET \/v1\/closed/);
 });
 
 test('an address that two programs could read differently is refused', async () => {

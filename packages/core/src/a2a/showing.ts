@@ -1,4 +1,5 @@
 /** A task as its caller sees it: its answer from where answers are kept, its price as it is now. */
+import { asObject } from '../paid-call/about-call.ts';
 import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
 import { UNTRUSTED_META, untrustedIn, untrustedPathsOf } from '../service/untrusted.ts';
@@ -147,13 +148,6 @@ function wholePart(service: Service | undefined, data: unknown): Part {
   return untrusted.length === 0 ? { data } : { data, metadata: { [UNTRUSTED_META]: untrusted } };
 }
 
-/** A JSON answer as a part. A list or a bare value of a seller's API, which no data part may be, stands in `answer`. */
-function jsonPart(text: string, service: Service | undefined): Part {
-  const value: unknown = text === '' ? {} : JSON.parse(text);
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return wholePart(service, isObject ? value : { answer: value });
-}
-
 /** A piece of such an answer, all of which may be outsiders' text. */
 export function pieceOfAnswer(service: Service | undefined, data: unknown): Part {
   const isOurs = service === undefined || untrustedPathsOf(service).length === 0;
@@ -162,7 +156,10 @@ export function pieceOfAnswer(service: Service | undefined, data: unknown): Part
 
 /** The parts of an answer. The last event of a streamed one has everything; one that its reader broke off has only its pieces. */
 function partsOf(mediaType: string, body: string | Buffer, service: Service | undefined): Part[] {
-  if (mediaType === 'application/json') return [jsonPart(body.toString(), service)];
+  if (mediaType === 'application/json') {
+    const text = body.toString();
+    return [wholePart(service, asObject(text === '' ? {} : JSON.parse(text)))];
+  }
   if (mediaType === 'text/event-stream') {
     const events = eventsOf(body.toString());
     const whole = events.find(({ event }) => event === 'result');

@@ -1,4 +1,8 @@
 import { isDatabaseAway } from '../words/database-away.ts';
+import type { ServiceFailure } from '../words/failure.ts';
+import { cleanLine } from '../words/outsider-text.ts';
+
+const MAX_MESSAGE_CHARACTERS = 4_000;
 
 /**
  * An answer that is not 2xx, as a typed value. Thrown anywhere, turned into HTTP in one place (`http/server.ts`).
@@ -75,6 +79,17 @@ export function unavailable(
     headers: { 'retry-after': String(retryAfterSeconds) },
     cause,
   });
+}
+
+/** A service's failure as its caller is told it. Nothing was charged; `cause` is for the log. */
+export function problemOf(failure: ServiceFailure): Problem {
+  const { status, code, field, retryAfterMs = 5_000, cause } = failure;
+  // It may quote a source, a contract, or what somebody called a thing.
+  const message = cleanLine(failure.message, MAX_MESSAGE_CHARACTERS);
+  const fields = field === undefined ? {} : { fields: [{ field, message }] };
+  const details = { ...failure.details, ...fields, charged: false };
+  if (status === 503) return unavailable(code, message, retryAfterMs, details, cause);
+  return new Problem(status, code, message, { details, cause });
 }
 
 /**

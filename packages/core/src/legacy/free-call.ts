@@ -3,7 +3,7 @@
  * calls at once, and one request to the sources for the same question in a while, however many ask.
  */
 import { LRUCache } from 'lru-cache';
-import { databaseAway, Problem, unavailable } from '../http/problem.ts';
+import { databaseAway, Problem, problemOf, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders, withRate } from '../http/rate-limit.ts';
 import { contentOf } from '../paid-call/content.ts';
 import type { PaidCallParts } from '../paid-call/paid-call.ts';
@@ -163,12 +163,7 @@ function deadlineOf(timeoutMs: number) {
 
 function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof ServiceFailure) {
-    const { status, code, message, field, retryAfterMs } = error;
-    const details = field === undefined ? {} : { fields: [{ field, message }] };
-    if (status === 503) return unavailable(code, message, retryAfterMs ?? 5_000, details, error.cause);
-    return new Problem(status, code, message, { details: { ...details, charged: false } });
-  }
+  if (error instanceof ServiceFailure) return problemOf(error);
   return (
     databaseAway(error) ??
     new Problem(500, 'SERVICE_ERROR', 'The service failed.', { details: { charged: false } })

@@ -2,6 +2,7 @@
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
 import { type TermsAbout, termsInMessage } from '../paid-call/terms-in-message.ts';
+import { askedByMpp } from '../rails/mpp/asked.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 
@@ -26,10 +27,8 @@ export function mcpDoor(mpp: MppRail | null, x402: Rail, about: TermsAbout): Doo
       const terms = termsInMessage(quote, x402, about, WORDS);
       return {
         async answer(request, refused) {
-          const byMpp = mpp !== null && quote.service.mpp ? await mpp.challenge(quote, request) : null;
-          const challenges = byMpp?.headers['www-authenticate'];
           return {
-            headers: challenges === undefined ? {} : { 'www-authenticate': challenges },
+            headers: await askedByMpp(mpp, quote, request),
             body: JSON.stringify(terms(request, refused)),
           };
         },

@@ -1,6 +1,6 @@
 /** The answers of the paid call as results of tool calls. */
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
+import { aboutCall, asObject, x402ReceiptOf } from '../paid-call/about-call.ts';
 import type { PaidAnswer } from '../paid-call/sale.ts';
 import { mcpPaymentRequired, mcpReceipt } from '../rails/mpp/mcp.ts';
 import type { Service } from '../service/define.ts';
@@ -53,12 +53,6 @@ function unpaid({ headers, body }: PaidAnswer): CallToolResult {
 
 const mediaTypeOf = ({ headers }: PaidAnswer) =>
   (headers['content-type'] ?? 'application/json').split(';')[0] ?? '';
-
-/** A value as the object that a tool's structured content must be: a list or a bare value of a seller's API stands in `answer`. */
-function asObject(value: unknown): Record<string, unknown> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Record<string, unknown>) : { answer: value };
-}
 
 /** The text of an answer that is JSON; null for any other. */
 function jsonOf(answer: PaidAnswer): string | null {

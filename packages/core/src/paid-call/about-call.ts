@@ -13,6 +13,12 @@ const TOLD: Readonly<Record<string, string>> = {
   'retry-after': 'retryAfterSeconds',
 };
 
+/** A JSON answer as the object that a message must hold: a list or a bare value of a seller's API stands in its `answer`. */
+export function asObject(value: unknown): Record<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : { answer: value };
+}
+
 /** The status, call, money and sources of an answer, as fields of a message. */
 export function aboutCall({ status, headers }: PaidAnswer): Record<string, unknown> {
   const told: Record<string, unknown> = { status };

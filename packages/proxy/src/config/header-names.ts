@@ -1,5 +1,7 @@
 /** The headers that a configuration may not let through or set, because they belong to the connection, to money or to the server. */
 
+import { mayComeBack, mayGoOn } from '../wire/headers.ts';
+
 /** Headers of a connection, which end at it (RFC 9110, section 7.6.1). */
 const OF_THE_CONNECTION: readonly string[] = [
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
@@ -21,7 +23,7 @@ export function wrongRequestHeader(name: string): string | null {
   if (name === 'authorization' || name === 'x-api-key')
     return 'it holds the key of whoever pays: give the upstream a credential of its own under its "headers"';
   if (name === 'idempotency-key') return 'the server sends a key of its own: leave it out';
-  return wrongForUpstream(name);
+  return wrongForUpstream(name) ?? (mayGoOn(name) ? null : 'it is never sent on: leave it out');
 }
 
 /** @returns why an upstream gets no such header, from a caller or from the file; null: it may */
@@ -38,7 +40,8 @@ export function wrongAnswerHeader(name: string): string | null {
   if (name === 'set-cookie') return 'cookies never come back: leave it out';
   if (name === 'www-authenticate' || MONEY.test(name))
     return 'a caller would take it for a demand of this server: leave it out';
-  return name.startsWith('access-control-') ? 'the server answers CORS by itself: leave it out' : null;
+  if (name.startsWith('access-control-')) return 'the server answers CORS by itself: leave it out';
+  return mayComeBack(name) ? null : 'it never comes back: leave it out';
 }
 
 /** Whether a header of this name would hold a secret. */

@@ -1,5 +1,5 @@
 /** A route that costs nothing: passed on by the rules and within the bounds of a route that does. */
-import { Problem, unavailable } from '@farebox/core/http/problem';
+import { problemOf } from '@farebox/core/http/problem';
 import type { MadeAnswer, PaidRequest } from '@farebox/core/paid-call/sale';
 import { ServiceFailure } from '@farebox/core/words/failure';
 import { askUpstream, type RouteStream } from './ask-upstream.ts';
@@ -67,12 +67,4 @@ export async function streamFree(
   } finally {
     await pieces.return(Buffer.alloc(0));
   }
-}
-
-function problemOf(failure: ServiceFailure): Problem {
-  const { status, code, message, field, retryAfterMs = 5_000, cause } = failure;
-  const fields = field === undefined ? {} : { fields: [{ field, message }] };
-  const details = { ...failure.details, ...fields, charged: false };
-  if (status === 503) return unavailable(code, message, retryAfterMs, details, cause);
-  return new Problem(status, code, message, { details, cause });
 }

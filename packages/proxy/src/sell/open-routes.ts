@@ -1,9 +1,7 @@
 /** Opens what a configuration sells: its upstreams, a service for each priced route, and the table of all routes. */
 import { createHash } from 'node:crypto';
 import type { Service } from '@farebox/core/service/define';
-import { StartError } from '@farebox/process/start-error';
 import type { ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/proxy-config.ts';
-import { mayComeBack, mayGoOn } from '../wire/headers.ts';
 import { RouteTable } from '../wire/path.ts';
 import { openUpstream, type Upstream } from '../wire/upstream.ts';
 import { type RouteStream, routeStream } from './ask-upstream.ts';
@@ -55,8 +53,7 @@ export function openRoutes(
   const ids = new Set(taken);
   const routes = config.routes.map((route): OpenRoute => {
     const upstream = upstreams.get(route.upstream.name);
-    if (upstream === undefined) throw new StartError(`${route.key} has no upstream`);
-    refuseHeaders(route);
+    if (upstream === undefined) throw new Error(`${route.key} has no upstream`);
     const id = idOf(route, ids);
     ids.add(id);
     const tag = route.tags[0] ?? DEFAULT_TAG;
@@ -98,14 +95,6 @@ function open(config: UpstreamConfig, nowMs: () => number): Upstream {
     breaker,
     nowMs,
   });
-}
-
-/** @throws StartError for a header that the file names and that would never pass */
-function refuseHeaders({ key, requestHeaders, answerHeaders }: Route): void {
-  const sent = requestHeaders.find((name) => !mayGoOn(name));
-  if (sent !== undefined) throw new StartError(`FAREBOX_CONFIG: ${key}: the header ${sent} is never sent on`);
-  const back = answerHeaders.find((name) => !mayComeBack(name));
-  if (back !== undefined) throw new StartError(`FAREBOX_CONFIG: ${key}: the header ${back} never comes back`);
 }
 
 /** The id of a route's service, such as `get-v1-stations-id`: the same as long as its key is the same. */

@@ -1,11 +1,8 @@
 /** The outcome of a request, and how a failure is reported. */
-import { databaseAway, Problem, unavailable } from '../../http/problem.ts';
+import { databaseAway, Problem, problemOf, unavailable } from '../../http/problem.ts';
 import { NotBegun, QueueFull } from '../../ledger/group-commit.ts';
 import { ServiceFailure } from '../../words/failure.ts';
-import { cleanLine } from '../../words/outsider-text.ts';
 import type { Payment } from '../rail.ts';
-
-const MAX_MESSAGE_CHARACTERS = 4_000;
 
 /** The outcome of a request, for metrics and the log. */
 export type CallOutcome =
@@ -61,15 +58,10 @@ export function asProblem(error: unknown, report: CallReport): Problem {
   }
   if (error instanceof ServiceFailure) {
     report.error = error.cause;
-    // It may quote a source, a contract, or what somebody called a thing.
-    const message = cleanLine(error.message, MAX_MESSAGE_CHARACTERS);
-    const fields = error.field === undefined ? [] : [{ field: error.field, message }];
-    const details = { ...error.details, ...(fields.length > 0 ? { fields } : {}), charged: false };
     if (error.status === 400) report.outcome = 'invalid';
     else if (error.status < 500) report.outcome = 'no_answer';
     else if (error.status === 503 || error.status === 504) report.outcome = 'unavailable';
-    if (error.status === 503) return unavailable(error.code, message, error.retryAfterMs ?? 5_000, details);
-    return new Problem(error.status, error.code, message, { details, cause: error });
+    return problemOf(error);
   }
   if (error instanceof QueueFull) return unavailable('BUSY', 'The ledger is busy.', 1_000);
   if (error instanceof NotBegun) {
