@@ -135,7 +135,13 @@ for (const method of METHODS)
       body: '{"days":3}',
     });
     assert.deepEqual([made.status, (await jsonOf(made)).sent], [201, '{"days":3}'], shop.log());
-    assert.equal((await world.received(method)) - before, 30_000n);
+    const below = await pay(`${shop.url}/mpp/get-v1-stations-id`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id: '7', unit: 'c' }),
+    });
+    assert.deepEqual([below.status, await below.json()], [200, STATION], shop.log());
+    assert.equal((await world.received(method)) - before, 40_000n);
   });
 
 test('a client of MCP finds the routes as tools, with flat arguments, and buys by key', async () => {

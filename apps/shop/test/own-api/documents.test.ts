@@ -1,8 +1,10 @@
 /** A seller's routes stand in every document as they are called and priced, and a price that the request decides is that of the 402. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { findingsOf } from '../../../../packages/core/src/discovery/openapi-validators.fixture.ts';
+import { AGENTS } from '../agents/a2a-agents.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from '../x402.fixture.ts';
@@ -182,6 +184,19 @@ test('a JSON call tells its price before it is written out', async () => {
   const unpaid = await fetch(`${server.url}/x402/get-v1-stations-id`);
   assert.deepEqual([unpaid.status, (await jsonOf(unpaid)).price_usd], [402, 0.01]);
 });
+
+for (const [client, agentOf] of Object.entries(AGENTS))
+  test(`${client} of A2A buys a route as a skill`, async () => {
+    const key = await server.key('1');
+    const agent = await agentOf(() => ({ url: server.url, headers: { 'x-api-key': key } }));
+    const data = { skill: 'post-v1-forecasts', input: { model: 'exact' } };
+    const task = await agent.send({ messageId: randomUUID(), data });
+    assert.equal(task.state, 'completed', JSON.stringify(task));
+    const { method, url, body } = api.got.at(-1) ?? {};
+    assert.deepEqual([method, url, body], ['POST', '/v1/forecasts', '{"model":"exact"}']);
+    const me = await jsonOf(fetch(`${server.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
+    assert.equal(me.balanceUsd, '0.700000');
+  });
 
 test('a browser that asks for what is not there gets the page that says so, and others the same as JSON', async () => {
   const page = await fetch(`${server.url}/v1/nothing`, { headers: { accept: 'text/html' } });
