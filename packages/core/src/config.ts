@@ -89,9 +89,16 @@ const HOUSE = declare({
       shape: whole(1, 100_000_000),
       fallback: '1000',
     },
+    drainDelayMs: {
+      name: 'DRAIN_DELAY_MS',
+      describe:
+        'Time after SIGTERM in which calls are still taken while `/health/ready` says no. Longer than your balancer needs to notice (checks that must fail × their interval). Without `DATABASE_URL` there is no other replica, and no delay',
+      shape: whole(0, 300_000),
+      fallback: '7000',
+    },
     drainTimeoutMs: {
       name: 'DRAIN_TIMEOUT_MS',
-      describe: 'Time that running calls have to end after SIGTERM',
+      describe: 'Time that running calls have to end after that delay',
       shape: whole(1_000, 600_000),
       fallback: '30000',
     },

@@ -88,7 +88,12 @@ export interface Server {
   jobs: readonly Job[];
   /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
   prepare(patience: StartPatience): Promise<void>;
-  /** From here on `/health/ready` says no, so that no new calls are sent here. */
+  /**
+   * Leaves the balancer: `/health/ready` says no, so that no new calls are sent here, and each answer tells its connection to end.
+   * Calls that come all the same are served.
+   */
+  leave(): void;
+  /** Leaves, and holds no connection whose last answer is out. `close` follows. */
   drain(): void;
   /** Tells the log what is open when the process is ended by force. */
   leftOpen(): Readonly<Record<string, unknown>>;
@@ -126,6 +131,10 @@ export function assemble(
     parts.flatMap(({ requestHeaders = [] }) => requestHeaders),
   );
   for (const part of parts) part.routes?.(http);
+  const leave = () => {
+    for (const part of parts) part.drain?.();
+    http.ending.isNear = true;
+  };
   return {
     http,
     parts,
@@ -153,8 +162,9 @@ export function assemble(
       for (const { level, message } of notices) house.logger[level](message);
       for (const part of parts) await part.prepare?.(patience);
     },
+    leave,
     drain() {
-      for (const part of parts) part.drain?.();
+      leave();
       // A connection whose last answer is out must not be waited for until its client lets go.
       http.server.keepAliveTimeout = 1;
     },

@@ -2,6 +2,7 @@
  * Runs a shop as a process: reads the configuration, opens the database, listens, and drains when it is told to stop.
  */
 import { StartError } from '@farebox/process/start-error';
+import { listenForStop } from '@farebox/process/stop-signals';
 import pino, { type Logger } from 'pino';
 import { type AnyDeclared, ConfigError, type ConfigOf, databaseOf, readConfig } from './config.ts';
 import { DATABASE } from './db/declared.ts';
@@ -62,10 +63,11 @@ async function run<const Parts extends WithDatabase>(
   shop: ShopProcess<Parts>,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
-  const toldToStop = signalToStop();
+  const stopSignals = listenForStop(process, () => performance.now());
+  const { told: toldToStop } = stopSignals;
   const { version } = shop;
   const config = readConfig(environment, shop.declared);
-  const { publicUrl, drainTimeoutMs, logLevel } = config.house;
+  const { publicUrl, drainDelayMs, drainTimeoutMs, logLevel } = config.house;
   const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
   const services = await shop.services();
   const withheld = shop.withheld?.().map((path) => `!${path}`) ?? [];
@@ -111,7 +113,15 @@ async function run<const Parts extends WithDatabase>(
     logger.info({ baseUrl, services: chosen.services.length, version }, 'listening');
     endWithFaultsOfOurs(logger);
 
-    const signal = await Promise.race([toldToStop, database.lost.then((why) => endWithDatabase(why, app))]);
+    const lost = database.lost.then((why) => endWithDatabase(why, app));
+    const signal = await Promise.race([toldToStop, lost]);
+    // Ctrl-C is somebody who waits, and an embedded database has no other replica to send calls to.
+    if (signal === 'SIGTERM' && opened.databaseUrl !== null) {
+      logger.info({ signal, drainDelayMs }, 'not ready any more, and calls are still taken');
+      app.leave();
+      const waited = delayOrSilence(drainDelayMs, database.silence);
+      await Promise.race([waited.ended, stopSignals.toldAgain, lost]).finally(waited.letGo);
+    }
     logger.info({ signal }, 'draining: no new calls, running ones end');
     app.drain();
     const giveUp = endWhenDrainHangs(app, { logger, silence: database.silence, drainTimeoutMs });
@@ -189,13 +199,20 @@ function endWithFaultsOfOurs(logger: Logger): void {
   });
 }
 
-/** From here on a stop is heard, and does not end the process before its database has stopped. @returns what told it */
-function signalToStop(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name));
-    // Whoever started us with a channel is gone when it closes: do not outlive them.
-    process.once('disconnect', () => resolve('disconnect'));
-  });
+/** Waits for a delay, and no longer than the database answers. @returns the end of the wait, and what gives it up */
+function delayOrSilence(delayMs: number, silence: Silence): { ended: Promise<void>; letGo(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const delay = setTimeout(resolve, delayMs);
+  const looking = setInterval(() => {
+    if (silence.isSilent) resolve();
+  }, LOOK_FOR_SILENCE_MS);
+  return {
+    ended: promise,
+    letGo() {
+      clearTimeout(delay);
+      clearInterval(looking);
+    },
+  };
 }
 
 /** @throws at once, so that what can be stopped is stopped */

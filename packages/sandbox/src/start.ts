@@ -48,15 +48,16 @@ void world?.broken.then((what) => {
   stopping = true;
   server.kill('SIGTERM');
 });
-function stop(): void {
+/** Stops the server: with Ctrl-C, or without a parent, at once; with another signal after it has left its balancer. */
+function stop(told: NodeJS.Signals | 'disconnect'): void {
   if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
   stopping = true;
   void devices?.stop();
-  server.kill('SIGTERM');
+  server.kill(told === 'SIGTERM' ? 'SIGTERM' : 'SIGINT');
 }
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(signal));
 // Whoever started us with a channel is gone when it closes: do not outlive them.
-process.on('disconnect', stop);
+process.on('disconnect', () => stop('disconnect'));
 server.on('message', (message: FromServer) => {
   if (!('ready' in message)) return;
   const { baseUrl } = message;

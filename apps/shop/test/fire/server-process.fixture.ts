@@ -16,7 +16,7 @@ export interface ServerProcess {
   /** The last of what it wrote to its standard error. */
   words(): string;
   /** Sends a signal and waits for the end. @returns the exit code; null when the signal ended it */
-  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null>;
+  end(signal: 'SIGINT' | 'SIGKILL' | 'SIGTERM'): Promise<number | null>;
 }
 
 /**
@@ -50,6 +50,8 @@ async function start(
       PORT: String(await freePort()),
       FAREBOX_SECRET: 'a-secret-of-the-tests-and-of-nothing-else',
       LOG_LEVEL: 'error',
+      // Nobody balances here.
+      DRAIN_DELAY_MS: '0',
       // However quick the machine is, a caller without a pause stays within its minute.
       RATE_LIMIT_PER_ADDRESS: '100000000',
       // By default trials come evenly over the day, so a test that takes several would pass or fail by the hour.

@@ -151,6 +151,7 @@ test('whose request comes in while the server ends is told so in the same form',
   socket.write('\r\n');
   await Promise.all([ended, closed]);
   assert.match(text, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n/i, text);
+  assert.match(text, /connection: close\r\n/i, text);
   const body = JSON.parse(text.split('\r\n\r\n')[1] ?? '');
   assert.deepEqual([body.code, body.retryAfterSeconds], ['SHUTTING_DOWN', 1]);
 });

@@ -16,6 +16,10 @@ import { instanceOf, PROBLEM_TYPE, problemDetails, wantsProblemDetails } from '.
 import { withRate } from './rate-limit.ts';
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Whether this process is about to stop: then every answer tells its connection to end. */
+    ending: { isNear: boolean };
+  }
   interface FastifyContextConfig {
     /** How OpenAPI describes the route; asked when the document is rendered. Left out: it is not described here. */
     operation?: (method: string) => Readonly<Record<string, unknown>> | null;
@@ -71,6 +75,7 @@ export function headOf(reply: FastifyReply, own: Readonly<Record<string, string>
   for (const headers of [ALWAYS, own]) {
     for (const [name, value] of Object.entries(headers)) head.push(name, value);
   }
+  if (reply.server.ending.isNear) head.push('connection', 'close');
   return head;
 }
 
@@ -118,6 +123,7 @@ export function createHttpServer(
     frameworkErrors: (error, request, reply) =>
       answerError(logger, error, request, reply.headers(ALWAYS).header('x-request-id', request.id)),
   });
+  app.decorate('ending', { isNear: false });
   refuseWhileClosing(app);
 
   // Whether a body is needed, and what it must be, is for the route to say: a payment probe may come with any type.
@@ -134,6 +140,7 @@ export function createHttpServer(
   // When an answer leaves, and not when its request comes: finished ones bring these headers by themselves.
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.headers(ALWAYS).header('x-request-id', request.id);
+    if (app.ending.isNear) reply.header('connection', 'close');
     done(null, payload);
   });
 
@@ -200,11 +207,11 @@ function refuseWhileClosing(app: FastifyInstance): void {
   let closing = false;
   app.addHook('preClose', (done) => {
     closing = true;
+    app.ending.isNear = true;
     done();
   });
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', (_request, _reply, done) => {
     if (!closing) return done();
-    reply.header('connection', 'close');
     throw unavailable('SHUTTING_DOWN', 'This process is ending. Send the request again.', 1_000);
   });
 }
