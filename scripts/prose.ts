@@ -28,11 +28,12 @@ interface Prose {
   percent: number;
 }
 
-/** The prose of every folder that has doc comments, by its path. */
+/** The prose of every folder that has doc comments, by its path. What a test has fetched below itself is not ours. */
 export function proseByFolder(root: string): Record<string, Prose> {
   const folders = new Map<string, { comments: number; riddles: string[] }>();
   for (const found of globSync('{apps/*/{src,test},packages/*/src,scripts}/**/*.ts', { cwd: root })) {
     const path = found.replaceAll(sep, '/');
+    if (path.includes('/node_modules/')) continue;
     const folder = folderOf(path);
     const prose = folders.get(folder) ?? { comments: 0, riddles: [] };
     for (const { line, text } of docComments(readFileSync(join(root, found), 'utf8'))) {

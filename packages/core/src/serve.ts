@@ -89,11 +89,7 @@ async function run<const Parts extends WithDatabase>(
     exclusive: true,
     patience,
     stopped: toldToStop,
-    report({ what, pid, ...rest }) {
-      const line = { postgresPid: pid, ...rest };
-      if (what === 'gone') logger.error(line, 'the embedded PostgreSQL has ended: starting it again');
-      else logger.warn(line, 'the embedded PostgreSQL is back');
-    },
+    report: reportTo(logger),
   });
   const stop: (() => Promise<unknown>)[] = [() => database.close()];
   const stopAll = async () => {
@@ -119,8 +115,7 @@ async function run<const Parts extends WithDatabase>(
     if (signal === 'SIGTERM' && opened.databaseUrl !== null) {
       logger.info({ signal, drainDelayMs }, 'not ready any more, and calls are still taken');
       app.leave();
-      const waited = delayOrSilence(drainDelayMs, database.silence);
-      await Promise.race([waited.ended, stopSignals.toldAgain, lost]).finally(waited.letGo);
+      await delayUnless([stopSignals.toldAgain, lost], drainDelayMs, database.silence);
     }
     logger.info({ signal }, 'draining: no new calls, running ones end');
     app.drain();
@@ -131,6 +126,15 @@ async function run<const Parts extends WithDatabase>(
     await stopAll();
     throw error;
   }
+}
+
+/** Logs what becomes of the embedded PostgreSQL. */
+function reportTo(logger: Logger): NonNullable<Parameters<typeof openDatabase>[1]['report']> {
+  return ({ what, pid, ...rest }) => {
+    const line = { postgresPid: pid, ...rest };
+    if (what === 'gone') logger.error(line, 'the embedded PostgreSQL has ended: starting it again');
+    else logger.warn(line, 'the embedded PostgreSQL is back');
+  };
 }
 
 /** Ends the process by force, and logs what it leaves open, when a drain takes too long or the database is silent. */
@@ -199,20 +203,17 @@ function endWithFaultsOfOurs(logger: Logger): void {
   });
 }
 
-/** Waits for a delay, and no longer than the database answers. @returns the end of the wait, and what gives it up */
-function delayOrSilence(delayMs: number, silence: Silence): { ended: Promise<void>; letGo(): void } {
+/** Waits for a delay; shorter when one of the reasons comes, or the database is silent. @throws what a reason throws */
+async function delayUnless(reasons: Promise<unknown>[], delayMs: number, silence: Silence): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const delay = setTimeout(resolve, delayMs);
   const looking = setInterval(() => {
     if (silence.isSilent) resolve();
   }, LOOK_FOR_SILENCE_MS);
-  return {
-    ended: promise,
-    letGo() {
-      clearTimeout(delay);
-      clearInterval(looking);
-    },
-  };
+  await Promise.race([promise, ...reasons]).finally(() => {
+    clearTimeout(delay);
+    clearInterval(looking);
+  });
 }
 
 /** @throws at once, so that what can be stopped is stopped */

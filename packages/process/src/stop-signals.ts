@@ -4,7 +4,7 @@
  */
 import type { EventEmitter } from 'node:events';
 
-/** What arrives within this time after the first signal repeats it. */
+/** Time after the first signal within which another one repeats it. */
 const SAME_WISH_MS = 1_000;
 const NAMES = ['SIGINT', 'SIGTERM'] as const;
 

@@ -1,4 +1,4 @@
-/** Replicas that are restarted one after the other under load: each leaves its balancer before it stops taking calls. */
+/** Restarts replicas one after the other under load: each leaves its balancer before it stops taking calls. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { until } from './until.fixture.ts';
 
 const REPLICAS = 4;
 const CALLERS = 4;
-/** The balancer's checks: it lets go of a replica after two of them. */
+/** Checks of the balancer: it lets go of a replica after two of them. */
 const CHECKED_EVERY_MS = 200;
 const FALL = 2;
 
@@ -153,7 +153,7 @@ test(`${REPLICAS} replicas behind HAProxy, restarted in turn under load: no call
   }
 });
 
-/** HAProxy before the replicas, as docs/operating.md shows it: it sends no POST a second time. */
+/** Starts HAProxy before the replicas, as docs/operating.md shows it: it sends no POST a second time. */
 async function startBalancer(ports: readonly number[]): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'farebox-balancer-'));
   const port = await freePort();
