@@ -243,6 +243,7 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
     description: service.summary,
     'x-price-usd': Number(service.priceUsd),
     'x-payment-info': { price: priceOf(service), protocols: byWallet ? [{ x402: {} }] : [] },
+    ...(service.metered === null ? {} : { 'x-metered': service.metered }),
     // Said only where it is not every network of `x-x402`.
     ...(byWallet && networks.length !== context.rails.x402?.networks.length
       ? { 'x-x402-networks': networks.map(({ network }) => network) }

@@ -5,7 +5,7 @@ import type { ServiceRoute } from '../service/route.ts';
 import type { DiscoveryContext } from './context.ts';
 
 /** The own address of a service, with a call that works and what its price depends on; nothing for other services. */
-export function atItsRoute({ route }: Service, { baseUrl }: DiscoveryContext) {
+export function atItsRoute({ route, metered }: Service, { baseUrl }: DiscoveryContext) {
   if (route === null) return {};
   const { method, address, shown } = route;
   return {
@@ -15,6 +15,7 @@ export function atItsRoute({ route }: Service, { baseUrl }: DiscoveryContext) {
       url: `${baseUrl}${address}`,
       example: { ...shown.example, url: `${baseUrl}${shown.example.url}` },
       prices: shown.prices,
+      metered,
     },
   };
 }

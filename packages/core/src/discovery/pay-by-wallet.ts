@@ -11,7 +11,7 @@ const DEFAULT_CAP_MICROS = 1_000_000n;
  * The networks whose USDC buys this service: one that is charged before it runs needs a network that supports refunds.
  */
 export function networksFor(service: Service, context: DiscoveryContext): readonly X402Network[] {
-  const networks = context.rails.x402?.networks ?? [];
+  const networks = service.metered === null ? (context.rails.x402?.networks ?? []) : [];
   return service.effect === 'read' ? networks : networks.filter(({ canRefund }) => canRefund);
 }
 

@@ -1,5 +1,6 @@
 import type { Service } from '../service/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
+import { meteredWords } from '../service/metered.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
 import { atItsRoute } from './own-address.ts';
@@ -50,7 +51,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
       x402: byWallet(service, context),
       mpp: byMpp(service, context),
     },
-    charged: `${service.priceUsd} USD with the answer. ${CHARGING_RULE}`,
+    charged: `${chargedOf(service)} with the answer. ${CHARGING_RULE}`,
     repeating: REPEAT_RULE,
     timeoutMs: service.timeoutMs,
     example: service.example,
@@ -74,6 +75,11 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     streaming: inPieces(service, context),
     errors: CALL_ERRORS,
   };
+}
+
+/** The amount in words: what is reserved, where the answer decides how much of that is taken. */
+function chargedOf({ priceUsd, metered }: Service): string {
+  return metered === null ? `${priceUsd} USD` : `At most ${priceUsd} USD (${meteredWords(metered)})`;
 }
 
 /** How a wallet buys this service; null when it cannot. */

@@ -63,10 +63,10 @@ const LEDGER_RULES: readonly Rule[] = [
              coalesce(s.dp, 0) as dp, coalesce(s.d, 0) as d, coalesce(s.cp, 0) as cp, coalesce(s.c, 0) as c
       from ledger_accounts a left join (
         select account_id,
-          sum(case phase when 2 then amount_micros when 3 then -amount_micros when 4 then -amount_micros else 0 end)
+          sum(case phase when 2 then amount_micros when 3 then -coalesce(reserved_micros, amount_micros) when 4 then -amount_micros else 0 end)
             filter (where debit_account = account_id) as dp,
           sum(amount_micros) filter (where phase in (1, 3) and debit_account = account_id) as d,
-          sum(case phase when 2 then amount_micros when 3 then -amount_micros when 4 then -amount_micros else 0 end)
+          sum(case phase when 2 then amount_micros when 3 then -coalesce(reserved_micros, amount_micros) when 4 then -amount_micros else 0 end)
             filter (where credit_account = account_id) as cp,
           sum(amount_micros) filter (where phase in (1, 3) and credit_account = account_id) as c
         from ledger_transfers group by account_id
@@ -91,11 +91,11 @@ const LEDGER_RULES: readonly Rule[] = [
     say: (r) => `transfer ${r.id} names an account that does not exist (account ${r.account_id})`,
   },
   {
-    name: 'every post and void has its pending transfer, and the same amount and accounts',
+    name: 'every post and void has its pending transfer, frees all of its amount, and has the same accounts',
     sql: `select e.id, e.account_id from ledger_transfers e
           left join ledger_transfers t on t.account_id = e.account_id and t.id = e.id and t.phase = 2
-          where e.phase in (3, 4) and (t.id is null or t.amount_micros <> e.amount_micros
-            or t.debit_account <> e.debit_account or t.credit_account <> e.credit_account) limit 1`,
+          where e.phase in (3, 4) and (t.id is null or t.amount_micros <> coalesce(e.reserved_micros, e.amount_micros)
+            or e.amount_micros > t.amount_micros or t.debit_account <> e.debit_account or t.credit_account <> e.credit_account) limit 1`,
     say: (r) => `the resolution ${r.id} of account ${r.account_id} does not match a pending transfer`,
   },
 ];

@@ -163,13 +163,15 @@ async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
       rail: string;
       service: string;
       price_micros: bigint;
+      reserved_micros: bigint | null;
       outcome: string | null;
       prefix: string | null;
       created_at: Date;
       finished_at: Date | null;
     }[]
   >`
-    select c.id, c.state, c.rail, c.service, c.price_micros, c.outcome, k.prefix, c.created_at, c.finished_at
+    select c.id, c.state, c.rail, c.service, c.price_micros, c.reserved_micros, c.outcome, k.prefix, c.created_at,
+           c.finished_at
     from (select * from calls where account_id = ${account} order by id desc limit ${CALLS_SHOWN}) c
     left join api_keys k on k.id = c.key_id order by c.id desc`;
   const refundIds = rows.map((call) => transferIdFor(`refund:${call.id}`));
@@ -183,6 +185,7 @@ async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
     rail: row.rail,
     service: row.service,
     priceUsd: microsToUsd(row.price_micros),
+    reservedUsd: row.reserved_micros === null ? null : microsToUsd(row.reserved_micros),
     outcome: row.outcome,
     keyPrefix: row.prefix,
     refunded: refunded.has(refundIds[index] ?? ''),

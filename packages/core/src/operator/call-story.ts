@@ -31,7 +31,10 @@ export interface CallStory {
   service: string;
   rail: string;
   state: (typeof CALL_STATES)[number];
+  /** What is reserved while it runs, and what was taken once it is captured. */
   priceUsd: string;
+  /** What had been reserved, where the price was measured in the answer; null: the same. */
+  reservedUsd: string | null;
   payment: Record<string, string | null> | null;
   /** The time until which the answer can be fetched again; null: it is not kept, or not any more. */
   answerKeptUntil: string | null;
@@ -44,6 +47,7 @@ interface StoryRow {
   rail: string;
   state: number;
   price_micros: bigint;
+  reserved_micros: bigint | null;
   outcome: string | null;
   created_at: Date;
   finished_at: Date | null;
@@ -79,7 +83,7 @@ export async function callStory(
 ): Promise<CallStory | null> {
   const account = String(accountId ?? HOUSE_ACCOUNTS.chain_clearing);
   const [row] = await on<StoryRow[]>`
-    select c.service, c.rail, c.state, c.price_micros, c.outcome, c.created_at, c.finished_at, a.expires_at,
+    select c.service, c.rail, c.state, c.price_micros, c.reserved_micros, c.outcome, c.created_at, c.finished_at, a.expires_at,
            s.network, s.asset, s.payer, s.pay_to, s.state as settlement_state, s.reason, s.transaction,
            s.created_at as settlement_at, s.settled_at, s.final_at, r.state as refund_state,
            r.amount_micros as refund_amount, r.reason as refund_reason, r.transaction as refund_transaction,
@@ -99,6 +103,7 @@ export async function callStory(
     rail: row.rail,
     state: CALL_STATES[row.state] ?? 'running',
     priceUsd: microsToUsd(row.price_micros),
+    reservedUsd: row.reserved_micros === null ? null : microsToUsd(row.reserved_micros),
     payment: paymentOf(row),
     answerKeptUntil: row.expires_at?.toISOString() ?? null,
     refunded: row.refund_state !== null || row.given_back_at !== null,

@@ -1,6 +1,7 @@
 import { sandboxFields } from '../http/sandbox-notice.ts';
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 import { inputOutlineOf, inputSchemaOf, withoutProse } from '../service/json-schema.ts';
+import { costsWords } from '../service/metered.ts';
 import type { Headers, Offer, PaymentRefused, Quote, Rail } from './rail.ts';
 
 /** Existing clients recognize a 402 by this text. */
@@ -137,10 +138,11 @@ function bodyOf(
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${waysToPay(onChain.length > 0, trialsOpen)}. Nothing is charged unless the call succeeds.`,
+    message: `${service.name} ${costsWords(service.metered, priceInUsd(priceMicros))} ${waysToPay(onChain.length > 0, trialsOpen)}. Nothing is charged unless the call succeeds.`,
     seller,
     price_usd: priceUsd,
     currency: 'USD',
+    ...(service.metered === null ? {} : { metered: service.metered }),
     accepts: onChain.length > 0 ? onChain : [prepaid],
     trial_access: {
       available: trialsOpen,

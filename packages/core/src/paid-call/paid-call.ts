@@ -27,7 +27,7 @@ import { tryOut } from './inside/dry-run.ts';
 import { OnChainSales } from './inside/on-chain.ts';
 import { CallerGone, type CallReport, LeftDuringWork } from './inside/outcome.ts';
 import { Quotes, readByRoute } from './inside/quotes.ts';
-import { notBegun, notForSale, refusalOf } from './inside/refusal.ts';
+import { notBegun, notForSale, paidByKeyAlone, refusalOf } from './inside/refusal.ts';
 import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './inside/reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './inside/running.ts';
 import { Streams } from './inside/streams.ts';
@@ -172,6 +172,7 @@ export class PaidCall {
     const idempotencyKey = readIdempotencyKey(headers);
     let payment: Sale['payment'];
     try {
+      if (service.metered !== null && rail.chains !== undefined) throw paidByKeyAlone();
       payment = await rail.read(headers, quote, { idempotencyKey, rawBody });
     } catch (error) {
       const earlier = await this.#before.byRecall(asked);
@@ -199,9 +200,9 @@ export class PaidCall {
     durationMs: number,
   ): void {
     if (keyId === null) return;
-    const { callId, service, outcome } = report;
+    const { callId, service, outcome, priceMicros } = report;
     // Without an identity the answer is not kept, so nothing can be fetched.
-    const isKept = outcome === 'captured' && identity !== null && callId !== null;
+    const isKept = outcome === 'captured' && identity !== null && callId !== null && priceMicros > 0n;
     const answered = isKept ? { callId, service, durationMs } : null;
     this.#parts.keyUsed({ accountId, keyId, address: request.address, answered });
   }
@@ -358,7 +359,9 @@ export class PaidCall {
     if (payment.identity === null && request.gone() && !(isWrite && sale.isKept))
       await this.#leaveUndone(call, new LeftDuringWork());
     const answer = sale.isKept ? this.#answers.toKeep(quote.service, call.id, made) : null;
-    const { availableMicros } = await this.#reservations.capture(sale, call, answer);
+    const { costMicros } = made;
+    const measured = costMicros === undefined ? call : { ...call, takenMicros: costMicros };
+    const { availableMicros } = await this.#reservations.capture(sale, measured, answer);
     return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
   }
 

@@ -108,6 +108,8 @@ export interface MadeAnswer {
   body: string | Buffer;
   /** 200 unless given. */
   status?: number;
+  /** What it costs, where its service is metered: no more than was reserved. */
+  costMicros?: bigint;
 }
 
 /** A request at a door. */

@@ -1,5 +1,6 @@
 /** The terms of a quote, for doors such as MCP and A2A that carry payments in messages instead of headers. */
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
+import { costsWords } from '../service/metered.ts';
 import { type ChallengedRequest, lastErrorReason } from './challenge.ts';
 import type { PaymentRefused, Quote, Rail } from './rail.ts';
 
@@ -34,9 +35,10 @@ export function termsInMessage(
   const offer = x402.offer(quote);
   const own = {
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${howToPay} Nothing is charged unless the call succeeds.`,
+    message: `${service.name} ${costsWords(service.metered, priceInUsd(priceMicros))} ${howToPay} Nothing is charged unless the call succeeds.`,
     price_usd: Number(microsToUsd(priceMicros)),
     currency: 'USD',
+    ...(service.metered === null ? {} : { metered: service.metered }),
     recipeUrl: `${baseUrl}/x402/recipes/${service.path}`,
   };
   const resource = { url: resourceUrl, description: service.summary, mimeType: service.mediaType };

@@ -4,6 +4,7 @@ import type { Answer, ContentAnswer } from '../words/answer.ts';
 import type { ChainName } from '../words/chain-names.ts';
 import type { Choice } from '../words/choices.ts';
 import type { RailName } from '../words/rail-names.ts';
+import type { MeteredPrice } from './metered.ts';
 import type { ServiceRoute } from './route.ts';
 
 /** The facts that every service is told about the call that it answers. About money it learns only what it may print. */
@@ -217,7 +218,9 @@ export interface ByteStream {
 }
 
 /** An answer whose end is not known yet. */
-export interface StreamedContent extends Omit<ContentAnswer, 'content'> {
+export interface StreamedContent extends Omit<ContentAnswer, 'content' | 'costMicros'> {
+  /** What costs all that has come of it so far, in micro-USD, where its service is metered. */
+  costMicros?(): bigint;
   /**
    * Yields the pieces that leave at once, and returns the one that leaves once the price is taken.
    *
@@ -339,6 +342,8 @@ export interface Service {
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
   readonly stream: ServiceStream | null;
+  /** What a call costs follows from its answer, and an account's credit alone pays for it; null: it is known before. */
+  readonly metered: MeteredPrice | null;
   /** Its own address and form over HTTP; null: it is a POST of its input as JSON. */
   readonly route: ServiceRoute | null;
   /** What is refused before a payment on a chain settles; null: nothing is. */
@@ -442,6 +447,7 @@ type AnyDefinition = Omit<
   secretAnswer?: true | ((input: unknown) => boolean);
   beforeSettling?: NonNullable<Service['beforeSettling']>;
   route?: ServiceRoute;
+  metered?: MeteredPrice;
   run: Service['run'];
   stream?: { field: string; timeoutMs?: number; run: EventStream['run'] };
 };
@@ -486,6 +492,7 @@ function serviceOf(definition: AnyDefinition, isCostly: (source: string) => bool
       stream === undefined
         ? null
         : { form: 'events', field: stream.field, timeoutMs: stream.timeoutMs ?? 120_000, run: stream.run },
+    metered: definition.metered ?? null,
     route: definition.route ?? null,
     beforeSettling: definition.beforeSettling ?? null,
     run: (input, context) => definition.run(input, context),
@@ -508,6 +515,8 @@ export type ContentDefinition<
   contentType: string;
   /** Its own address and form over HTTP, whose answers may then have any type. */
   route?: ServiceRoute;
+  /** How its price follows from its answer, each of which then says what it costs. */
+  metered?: MeteredPrice;
   /** How the same answer leaves at that address as it comes; left out where it is sent whole. */
   stream?: Omit<ByteStream, 'form'>;
   run(input: z.output<Input>, context: ContextOf<Apis, Able, Needs, Uses, Requires>): Promise<ContentAnswer>;

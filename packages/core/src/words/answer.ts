@@ -38,6 +38,8 @@ export interface Answer<Fields> {
   /** The status of such an answer (200 unless given, always 2xx), and headers of its own, among them its type. */
   status?: number;
   headers?: Readonly<Record<string, string>>;
+  /** What it costs, in micro-USD, where its service is metered. */
+  costMicros?: bigint;
   method: string;
   sources: Source[];
   notes: string[];
@@ -87,7 +89,7 @@ export function content(
 }
 
 /** The provenance block of an answer. */
-export function provenanceOf(made: Omit<Answer<unknown>, 'content'>): Provenance {
+export function provenanceOf(made: Omit<Answer<unknown>, 'content' | 'costMicros'>): Provenance {
   const mode = made.sources.some((source) => source.sandbox)
     ? 'sandbox'
     : made.sources.length === 0

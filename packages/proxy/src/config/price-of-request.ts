@@ -19,13 +19,14 @@ export interface PricedRequest {
 }
 
 /**
- * Says what a request costs, in micro-USD.
+ * Says what a request costs, in micro-USD: the most, where its answer will tell.
  *
  * @throws Problem 400 `PRICE_DECIDED_TWICE`, `PRICE_NOT_PLAIN` or `PRICE_UNKNOWN`, with the field
  */
 export function priceOfRequest(sale: Sale, request: PricedRequest): bigint {
   if (sale.kind === 'free') return 0n;
   if (sale.kind === 'fixed') return sale.priceMicros;
+  if (sale.kind === 'metered') return sale.meter.atMostMicros;
   const { rule } = sale;
   return priceOf(rule, decidingValue(rule.source, request), nameOf(rule.source));
 }

@@ -48,9 +48,24 @@ export interface PriceRule {
   readonly highestMicros: bigint;
 }
 
+/** A price by what comes out, of which the most is reserved. */
+export interface MeterRule {
+  readonly measure:
+    | { readonly kind: 'bytes' }
+    /** The names of the field, from the outermost one on; of `items`, none where the answer itself is the list. */
+    | { readonly kind: 'items' | 'usage'; readonly path: readonly string[] };
+  /** The price of `per` of them. */
+  readonly priceMicros: bigint;
+  readonly per: bigint;
+  readonly atMostMicros: bigint;
+  /** The price of an answer that does not tell the number, or tells one that is none. */
+  readonly whenUnmeasuredMicros: bigint;
+}
+
 export type Sale =
   | { readonly kind: 'free' }
   | { readonly kind: 'fixed'; readonly priceMicros: bigint }
+  | { readonly kind: 'metered'; readonly meter: MeterRule }
   | { readonly kind: 'by'; readonly rule: PriceRule };
 
 /** A seller's word for what counts as an answer. */

@@ -1,14 +1,14 @@
 import { usdToMicros } from '@farebox/core/ledger/money';
 import { wrongRequestHeader } from './header-names.ts';
 import type { FieldPath } from './problem.ts';
-import type { PriceRule, PriceSource, Sale } from './proxy-config.ts';
+import type { MeterRule, PriceRule, PriceSource, Sale } from './proxy-config.ts';
 import type { Complain } from './resolve-upstream.ts';
 import { parametersOf, type RouteKey } from './route-key.ts';
 import type { RouteInput } from './schema.ts';
 
 type PriceByInput = NonNullable<RouteInput['priceBy']>;
 
-const WAYS = ['price', 'priceBy', 'free'] as const;
+const WAYS = ['price', 'priceBy', 'metered', 'free'] as const;
 const SOURCES = ['field', 'header', 'query', 'path'] as const;
 
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */
@@ -18,14 +18,50 @@ export function resolveSale(key: RouteKey, input: RouteInput, at: FieldPath, com
     complain(
       at,
       ways.length === 0
-        ? 'has no price: write price: "0.02", or priceBy, or free: true'
+        ? 'has no price: write price: "0.02", or priceBy, or metered, or free: true'
         : `has ${ways.join(' and ')}: keep one of them`,
     );
   if (input.price !== undefined)
     return { kind: 'fixed', priceMicros: paid(input.price, [...at, 'price'], complain) };
   if (input.priceBy !== undefined)
     return { kind: 'by', rule: ruleOf(key, input.priceBy, [...at, 'priceBy'], complain) };
+  if (input.metered !== undefined)
+    return { kind: 'metered', meter: meterOf(input, input.metered, [...at, 'metered'], complain) };
   return { kind: 'free' };
+}
+
+function meterOf(
+  { answer, requestHeaders = [] }: RouteInput,
+  input: NonNullable<RouteInput['metered']>,
+  at: FieldPath,
+  complain: Complain,
+): MeterRule {
+  const { bytes, items, usage, whenUnmeasured } = input;
+  const atMostMicros = paid(input.atMost, [...at, 'atMost'], complain);
+  const path = items ?? usage;
+  if ([bytes, items, usage].filter((each) => each !== undefined).length !== 1)
+    complain(at, 'write one of bytes, items, usage: what is counted');
+  if (items !== undefined && answer === 'streamed')
+    complain([...at, 'items'], 'a list is counted in a whole answer: remove answer: streamed');
+  if (path === undefined && whenUnmeasured !== undefined)
+    complain([...at, 'whenUnmeasured'], 'bytes are always known: remove this line');
+  if (path !== undefined && whenUnmeasured === undefined)
+    complain(at, 'write whenUnmeasured: the price of an answer that does not tell the number');
+  if (path !== undefined && requestHeaders.includes('range'))
+    complain(at, 'a part of an answer tells no number: remove "range" from requestHeaders');
+  const whenUnmeasuredMicros = whenUnmeasured === undefined ? atMostMicros : usdToMicros(whenUnmeasured);
+  if (whenUnmeasuredMicros > atMostMicros)
+    complain([...at, 'whenUnmeasured'], 'must not be above atMost, which is all that is reserved');
+  return {
+    measure:
+      path === undefined
+        ? { kind: 'bytes' }
+        : { kind: items === undefined ? 'usage' : 'items', path: path === '$' ? [] : path.split('.') },
+    priceMicros: paid(input.price, [...at, 'price'], complain),
+    per: BigInt(input.per ?? 1),
+    atMostMicros,
+    whenUnmeasuredMicros,
+  };
 }
 
 /** An amount above nothing, in micro-USD. */

@@ -187,6 +187,32 @@ const priceBy = z.strictObject({
     .describe('Price in USD of a call in which nothing decides. Without it, the default holds'),
 });
 
+const metered = z.strictObject({
+  bytes: z.literal(true).optional().describe('Counts the bytes of the answer'),
+  items: jsonPath
+    .optional()
+    .describe(
+      'Counts the items of this list of the JSON answer, such as "results"; "$" where the answer itself is the list',
+    ),
+  usage: jsonPath
+    .optional()
+    .describe(
+      'The field with the whole number that is counted, such as "usage.total_tokens": of the JSON answer, or of the last server-sent event that has it',
+    ),
+  price: money.describe('Price in USD of as many as "per" says, in quotes'),
+  per: whole(1, 1_000_000_000)
+    .optional()
+    .describe('How many of them have the price, such as 1000000. Default: 1'),
+  atMost: money.describe(
+    'The most that one call costs in USD, in quotes. It is reserved while the call runs',
+  ),
+  whenUnmeasured: money
+    .optional()
+    .describe(
+      'Price in USD of an answer that does not tell the number, or tells none that is whole and not below zero; of a stream too whose reader leaves before it came. Needed beside items and usage',
+    ),
+});
+
 const success = z.strictObject({
   status: z
     .array(whole(200, 299))
@@ -272,6 +298,9 @@ const route = z.strictObject({
   upstream: z.string().max(40).describe('The name of the upstream that answers'),
   price: money.optional().describe('Price of one call in USD, in quotes: "0.02"'),
   priceBy: priceBy.optional().describe('A price that something in the request decides'),
+  metered: metered
+    .optional()
+    .describe('A price by what comes out, up to a ceiling. Only keys pay for such a route, and no wallets'),
   free: z.literal(true).optional().describe('The route costs nothing'),
   effect: z
     .enum(['read', 'write'])

@@ -7,6 +7,7 @@ import { MOST_KEPT_BYTES } from '../config/schema.ts';
 import { headersForCaller, type ReceivedHeaders, singleValue } from '../wire/headers.ts';
 import { type AnswerRule, mediaTypeOf, type UpstreamAnswer } from '../wire/outcome.ts';
 import type { UpstreamRequest } from '../wire/upstream.ts';
+import { type Meter, openMeter } from './meter.ts';
 import { failed, holdsCredential, refused, repeatedCredential, unanswered } from './no-answer.ts';
 import { piecesOf } from './paid-pieces.ts';
 import type { RouteCall, SentBy } from './route-call.ts';
@@ -37,10 +38,18 @@ export async function askUpstream(
   assertIsItsType(answered);
   const headers = headersOf(route, answered);
   if (holdsCredential(route, answered.body, ...Object.values(headers))) throw repeatedCredential();
+  const meter = meterFor(route, answered.headers);
+  meter?.see(answered.body);
   return Object.assign(content(answered.body, provenanceOf(route, nowMs)), {
     status: answered.status,
     headers,
+    ...(meter === null ? {} : { costMicros: meter.costMicros() }),
   });
+}
+
+/** Null where the price does not follow from the answer. */
+function meterFor({ sale }: Route, headers: ReceivedHeaders): Meter | null {
+  return sale.kind === 'metered' ? openMeter(sale.meter, mediaTypeOf(headers)) : null;
 }
 
 /** The bounds of a whole answer: a route that streams is gathered at doors that cannot. */
@@ -95,19 +104,39 @@ export function routeStream({ route, upstream }: SentBy): RouteStream {
         begun.stop();
         throw repeatedCredential();
       }
+      const meter = meterFor(route, begun.headers);
+      const pieces = piecesOf(begun, {
+        lastEvent: route.success.lastEvent,
+        failed: (failure) => failed(route, failure),
+      });
       return {
         fields: {},
         notes: [],
         ...provenanceOf(route, nowMs),
         status: begun.status,
         headers: { ...headers, ...lengthOf(begun.headers) },
-        pieces: piecesOf(begun, {
-          lastEvent: route.success.lastEvent,
-          failed: (failure) => failed(route, failure),
-        }),
+        pieces: meter === null ? pieces : measuredPieces(pieces, meter),
+        ...(meter === null ? {} : { costMicros: () => meter.costMicros() }),
       };
     },
   };
+}
+
+/** Counts pieces as they leave, so that a reader who leaves pays for no more. */
+async function* measuredPieces(
+  pieces: StreamedContent['pieces'],
+  meter: Meter,
+): AsyncGenerator<Buffer, Buffer> {
+  try {
+    for (;;) {
+      const next = await pieces.next();
+      meter.see(next.value);
+      if (next.done === true) return next.value;
+      yield next.value;
+    }
+  } finally {
+    await pieces.return(Buffer.alloc(0));
+  }
 }
 
 /** The length of a body whose upstream tells it, which is what leaves then. */

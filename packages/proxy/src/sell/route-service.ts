@@ -1,8 +1,9 @@
 /** A route of the configuration as a service. */
 import { priceInUsd } from '@farebox/core/ledger/money';
 import { defineContentService, type Service } from '@farebox/core/service/define';
+import type { MeteredPrice } from '@farebox/core/service/metered';
 import type { ShownRoute } from '@farebox/core/service/route';
-import type { PriceSource, Route } from '../config/proxy-config.ts';
+import type { MeterRule, PriceSource, Route } from '../config/proxy-config.ts';
 import { askUpstream, routeStream, wholeBoundsOf } from './ask-upstream.ts';
 import { unanswered } from './no-answer.ts';
 import { type RouteCall, readRequest, type SentBy, written } from './route-call.ts';
@@ -29,7 +30,10 @@ export function routeService(parts: RouteParts): Service {
     input: fields.schema,
     example: exampleOf(route, fields),
     contentType: route.success.contentType?.find((type) => !type.endsWith('*')) ?? 'application/json',
-    mpp: true,
+    // A chain moves what was signed, and no less.
+    ...(route.sale.kind === 'metered'
+      ? { metered: meteredPriceOf(route.sale.meter) }
+      : { mpp: true as const }),
     effect: route.effect,
     timeoutMs: wholeBoundsOf(route).timeoutMs,
     ...(stream === null ? {} : { stream }),
@@ -62,22 +66,48 @@ function shownOf(route: Route): ShownRoute {
     .map((each) => (each.kind === 'literal' ? each.text : encodeURIComponent(params[each.name] ?? each.name)))
     .join('/');
   const search = new URLSearchParams(query);
-  const rule = sale.kind === 'by' ? sale.rule : null;
   return {
     path: request.path,
     query: request.query,
     body: request.body,
     answer: response,
     example: { url: `/${path}${search.size === 0 ? '' : `?${search}`}`, headers, body },
-    prices:
-      rule === null
-        ? null
-        : {
-            lowestUsd: priceInUsd(rule.lowestMicros),
-            highestUsd: priceInUsd(rule.highestMicros),
-            decidedBy: sourceWords(rule.source),
-          },
+    prices: pricesOf(sale),
   };
+}
+
+function pricesOf(sale: Route['sale']): ShownRoute['prices'] {
+  if (sale.kind === 'metered')
+    return {
+      lowestUsd: '0',
+      highestUsd: priceInUsd(sale.meter.atMostMicros),
+      decidedBy: `the ${measuredWords(sale.meter)}`,
+    };
+  if (sale.kind !== 'by') return null;
+  const { source, lowestMicros, highestMicros } = sale.rule;
+  return {
+    lowestUsd: priceInUsd(lowestMicros),
+    highestUsd: priceInUsd(highestMicros),
+    decidedBy: sourceWords(source),
+  };
+}
+
+function meteredPriceOf(meter: MeterRule): MeteredPrice {
+  return {
+    measured: measuredWords(meter),
+    priceUsd: priceInUsd(meter.priceMicros),
+    per: Number(meter.per),
+    atMostUsd: priceInUsd(meter.atMostMicros),
+    whenUnmeasuredUsd: meter.measure.kind === 'bytes' ? null : priceInUsd(meter.whenUnmeasuredMicros),
+  };
+}
+
+function measuredWords({ measure }: MeterRule): string {
+  if (measure.kind === 'bytes') return 'bytes of the answer';
+  if (measure.kind === 'usage') return `units in ${measure.path.join('.')} of the answer`;
+  return measure.path.length === 0
+    ? 'items of the answer'
+    : `items in ${measure.path.join('.')} of the answer`;
 }
 
 function sourceWords(source: PriceSource): string {
@@ -91,5 +121,6 @@ function sourceWords(source: PriceSource): string {
 /** The most that one call costs. */
 function highestMicrosOf({ sale }: Route): bigint {
   if (sale.kind === 'fixed') return sale.priceMicros;
+  if (sale.kind === 'metered') return sale.meter.atMostMicros;
   return sale.kind === 'by' ? sale.rule.highestMicros : 0n;
 }

@@ -1,6 +1,6 @@
 /**
- * Watches server-sent events (WHATWG HTML, 9.2) go by, and tells whether the one came that ends a whole stream. Nothing is kept of the
- * stream but the event that is not ended yet, up to a bound.
+ * Reads server-sent events (WHATWG HTML, 9.2) as they go by. Nothing is kept of the stream but the event that is not ended yet, up to
+ * a bound.
  */
 
 /** An event with more data than this is not the last one. It is far above the data of any such event. */
@@ -8,8 +8,9 @@ const MOST_EVENT_BYTES = 4_096;
 const LF = 0x0a;
 const CR = 0x0d;
 
-export class LastEventWatch {
-  readonly #wanted: string;
+export class EventReader {
+  readonly #mostBytes: number;
+  readonly #read: (data: string) => void;
   /** The bytes of the line that has not ended. Null: it is too long to be looked at. */
   #line: Buffer[] | null = [];
   #lineBytes = 0;
@@ -18,21 +19,18 @@ export class LastEventWatch {
   /** The data of the event that has not ended. Null: it is too long to be looked at. */
   #data: string[] | null = [];
   #dataBytes = 0;
-  #hasSeen = false;
 
-  /** @param wanted the data of the event that ends a whole stream */
-  constructor(wanted: string) {
-    this.#wanted = wanted;
-  }
-
-  /** Whether the last event came. What comes behind it does not matter. */
-  get hasSeen(): boolean {
-    return this.#hasSeen;
+  /**
+   * @param mostBytes events with more data are passed over
+   * @param read gets the data of each event that has ended
+   */
+  constructor(mostBytes: number, read: (data: string) => void) {
+    this.#mostBytes = mostBytes;
+    this.#read = read;
   }
 
   /** Looks at the next bytes. */
   see(chunk: Buffer): void {
-    if (this.#hasSeen) return;
     let from = 0;
     for (let at = nextBreak(chunk, 0); at !== -1; at = nextBreak(chunk, at + 1)) {
       // A line ends by CR LF, LF or CR, and one CR LF may come in two pieces.
@@ -54,7 +52,7 @@ export class LastEventWatch {
     if (this.#line === null || bytes.length === 0) return;
     this.#lineBytes += bytes.length;
     // A copy, so that the piece it came in is not held.
-    if (this.#lineBytes > MOST_EVENT_BYTES) this.#line = null;
+    if (this.#lineBytes > this.#mostBytes) this.#line = null;
     else this.#line.push(Buffer.from(bytes));
   }
 
@@ -65,9 +63,10 @@ export class LastEventWatch {
     const text = this.#isFirstLine ? (line?.replace(/^\ufeff/, '') ?? null) : line;
     this.#isFirstLine = false;
     if (text === '') {
-      if (this.#data?.join('\n') === this.#wanted && this.#data.length > 0) this.#hasSeen = true;
+      const data = this.#data;
       this.#data = [];
       this.#dataBytes = 0;
+      if (data !== null && data.length > 0) this.#read(data.join('\n'));
       return;
     }
     if (text === null) {
@@ -78,8 +77,31 @@ export class LastEventWatch {
     if (data === null || this.#data === null) return;
     const [, value = ''] = data;
     this.#dataBytes += value.length + 1;
-    if (this.#dataBytes > MOST_EVENT_BYTES) this.#data = null;
+    if (this.#dataBytes > this.#mostBytes) this.#data = null;
     else this.#data.push(value);
+  }
+}
+
+/** Tells whether the event came that ends a whole stream. */
+export class LastEventWatch {
+  readonly #reader: EventReader;
+  #hasSeen = false;
+
+  /** @param wanted the data of the event that ends a whole stream */
+  constructor(wanted: string) {
+    this.#reader = new EventReader(MOST_EVENT_BYTES, (data) => {
+      if (data === wanted) this.#hasSeen = true;
+    });
+  }
+
+  /** Whether the last event came. What comes behind it does not matter. */
+  get hasSeen(): boolean {
+    return this.#hasSeen;
+  }
+
+  /** Looks at the next bytes. */
+  see(chunk: Buffer): void {
+    if (!this.#hasSeen) this.#reader.see(chunk);
   }
 }
 

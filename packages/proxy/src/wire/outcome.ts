@@ -316,7 +316,8 @@ function judgeFields(
 
 const isNothing = (value: unknown): boolean => value === undefined || value === null;
 
-function fieldAt(value: unknown, path: readonly string[]): unknown {
+/** The value of a field, by the names from the outermost one on; undefined if there is none. */
+export function fieldAt(value: unknown, path: readonly string[]): unknown {
   let at = value;
   for (const name of path) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;

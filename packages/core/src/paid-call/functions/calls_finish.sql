@@ -3,11 +3,13 @@
 --
 -- All accounts are customers', no call was kept for a chain, and none comes twice (the caller sees to it).
 -- p_phase: 3 captures, 4 releases; as in the ledger. p_answer_*: NULL arrays where no call has an answer to keep.
+-- p_taken: what a measured call takes of what was reserved, above nothing; NULL where a call takes all of it, and a NULL
+-- array where each does.
 --
 -- status[i], available[i]: as f_* of `calls_apply`.
 CREATE OR REPLACE FUNCTION calls_finish(
   p_account bigint[], p_id uuid[], p_phase smallint[], p_outcome text[], p_answer_status smallint[],
-  p_answer_headers text[], p_answer_body text[], p_answer_ttl interval, p_now timestamptz,
+  p_answer_headers text[], p_answer_body text[], p_taken bigint[], p_answer_ttl interval, p_now timestamptz,
   OUT status smallint[], OUT available bigint[]
 )
 LANGUAGE plpgsql VOLATILE
@@ -44,7 +46,8 @@ BEGIN
 
   FOR r IN
     WITH x AS MATERIALIZED (
-      SELECT x.ord, x.phase, x.outcome, c.at, t.credit_account
+      SELECT x.ord, x.phase, x.outcome, c.at, c.price_micros, t.credit_account,
+             CASE WHEN x.phase = 3 THEN p_taken[x.ord] END AS taken
       FROM unnest(p_account, p_id, p_phase, p_outcome) WITH ORDINALITY AS x (account, id, phase, outcome, ord)
       CROSS JOIN LATERAL (
         SELECT c.ctid AS at, c.price_micros FROM calls c
@@ -58,13 +61,17 @@ BEGIN
       ) t ON true
       WHERE all_held OR x.account = ANY (held)
     ), ended AS (
-      UPDATE calls c SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome
+      UPDATE calls c
+      SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome,
+          price_micros = coalesce(x.taken, c.price_micros),
+          reserved_micros = CASE WHEN x.taken IS NOT NULL THEN c.price_micros END
       FROM x WHERE c.ctid = x.at
-      RETURNING x.ord, x.phase, x.credit_account, c.account_id, c.id, c.service, c.price_micros
+      RETURNING x.ord, x.phase, x.credit_account, x.price_micros AS reserved, c.account_id, c.id, c.service,
+                c.price_micros, c.reserved_micros
     ), posted AS (
       INSERT INTO ledger_transfers
-        (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
-      SELECT account_id, id, phase, account_id, credit_account, price_micros, 'call', p_now FROM ended
+        (account_id, id, phase, debit_account, credit_account, amount_micros, reserved_micros, code, created_at)
+      SELECT account_id, id, phase, account_id, credit_account, price_micros, reserved_micros, 'call', p_now FROM ended
     ), counted AS (
       INSERT INTO call_spending AS s (account_id, day, service, calls, spent_micros)
       SELECT account_id, today, service, count(*), sum(price_micros)::bigint FROM ended
@@ -72,7 +79,7 @@ BEGIN
       ON CONFLICT (account_id, day, service)
       DO UPDATE SET calls = s.calls + excluded.calls, spent_micros = s.spent_micros + excluded.spent_micros
     )
-    SELECT ord::integer AS ord, account_id, phase, price_micros AS price FROM ended ORDER BY account_id, ord
+    SELECT ord::integer AS ord, account_id, phase, reserved, price_micros AS price FROM ended ORDER BY account_id, ord
   LOOP
     IF cur IS DISTINCT FROM r.account_id THEN
       IF cur IS NOT NULL THEN
@@ -84,8 +91,9 @@ BEGIN
       WHILE held[h] <> cur LOOP h := h + 1; END LOOP;
       left_micros := held_left[h];
     END IF;
-    less := less + r.price;
-    IF r.phase = 3 THEN taken := taken + r.price; ELSE left_micros := left_micros + r.price; END IF;
+    less := less + r.reserved;
+    left_micros := left_micros + r.reserved;
+    IF r.phase = 3 THEN taken := taken + r.price; left_micros := left_micros - r.price; END IF;
     status[r.ord] := 0;
     available[r.ord] := left_micros;
     ended := ended + 1;

@@ -58,12 +58,13 @@ export class Answers {
   async deliver(
     sale: Sale,
     callId: string,
-    { status = 200, headers, body }: MadeAnswer,
-    paid: { availableMicros: bigint; transaction: string | null },
+    { status = 200, headers, body, costMicros }: MadeAnswer,
+    paid: { availableMicros: bigint | null; transaction: string | null },
   ): Promise<PaidAnswer> {
     const { payment, quote, report, money } = sale;
     report.outcome = 'captured';
-    money.fate = 'taken';
+    report.priceMicros = costMicros ?? report.priceMicros;
+    money.fate = costMicros === 0n ? 'free' : 'taken';
     await this.#finishPurchase(sale, callId).catch((error: unknown) => {
       // Nobody can ask for this answer again, so the price is given back.
       if (payment.identity === null) {
@@ -77,7 +78,8 @@ export class Answers {
     });
     const receipt = payment.receipt({
       callId,
-      priceMicros: quote.priceMicros,
+      priceMicros: costMicros ?? quote.priceMicros,
+      ...(costMicros === undefined ? {} : { reservedMicros: quote.priceMicros }),
       availableMicros: payment.onChain === null ? paid.availableMicros : null,
       transaction: paid.transaction,
     });

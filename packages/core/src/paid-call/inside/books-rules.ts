@@ -6,11 +6,13 @@ import { SHARE_RULES } from './share-rules.ts';
 const CALL_RULES: readonly Rule[] = [
   {
     name: 'every call has exactly the transfers of its state',
-    sql: `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros
+    sql: `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros, c.reserved_micros
           from calls c
           left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
           left join ledger_transfers e on e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4)
-          where t.id is null or t.amount_micros <> c.price_micros
+          where t.id is null or t.amount_micros <> coalesce(c.reserved_micros, c.price_micros)
+             or e.amount_micros <> c.price_micros or c.reserved_micros is not null and c.state <> 1
+             or e.reserved_micros is distinct from c.reserved_micros
              or e.phase is distinct from (case c.state when 1 then 3 when 2 then 4 end) limit 1`,
     say: (r) =>
       `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,

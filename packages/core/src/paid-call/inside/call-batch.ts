@@ -76,6 +76,9 @@ export function isPlain({ kind, call }: CallWork): boolean {
   return kind === 'begin' ? call.onChainIdentity === null : call.settled === undefined;
 }
 
+/** Whether it takes less than was reserved, which the lean function alone can do. */
+const isMeasured = (work: CallWork): boolean => work.kind === 'finish' && work.call.takenMicros !== undefined;
+
 /**
  * Runs a batch in one statement and one commit. Running it again changes nothing.
  *
@@ -95,7 +98,7 @@ export async function applyCalls(
   /** The position in the batch of each part's outcomes. */
   const places: [general: number[], finishes: number[], begins: number[]] = [[], [], []];
   for (const [index, work] of batch.entries()) {
-    if (work.kind === 'keep' || !plainly(work)) {
+    if (work.kind === 'keep' || !(plainly(work) || isMeasured(work))) {
       general.push(work);
       places[0].push(index);
     } else if (work.kind === 'finish') {
@@ -159,6 +162,7 @@ function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part
 function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Part {
   const column = (pick: (call: CallToFinish) => Cell) => arrayLiteral(calls.map(pick));
   const anyAnswer = calls.some(({ answer }) => answer !== null);
+  const anyMeasured = calls.some(({ takenMicros }) => takenMicros !== undefined);
   return {
     columns: fragment`f.status as finish_status, f.available as finish_available`,
     from: fragment`${CALLS_FINISH}(
@@ -167,6 +171,7 @@ function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Pa
       ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],
       ${anyAnswer ? column(headersOf) : null}::text::text[],
       ${anyAnswer ? column((c) => c.answer?.body ?? null) : null}::text::text[],
+      ${anyMeasured ? column((c) => c.takenMicros ?? null) : null}::text::bigint[],
       ${ttlOf(settings)}::interval, ${isoOf(settings.nowMs)}::timestamptz
     ) f`,
     outcomes: (answered) =>

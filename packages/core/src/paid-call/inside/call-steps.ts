@@ -96,6 +96,11 @@ export interface CallToFinish extends PricedCall {
   capture: boolean;
   /** Why the call was released, or `answered`. */
   outcome: string;
+  /**
+   * What is taken where the price was measured: above nothing, and no more than was reserved. Absent: all of the price. Only for
+   * calls that no chain pays.
+   */
+  takenMicros?: bigint;
   /** Kept for as long as the same payment may ask again; null when nobody can ask, or when it is already kept. */
   answer: StoredAnswer | null;
   /** For a call that was kept: where its money moved, or null when it never will. Absent for any other call. */

@@ -86,6 +86,7 @@ export function tryOut(
       service: service.path,
       available: true,
       price: { amountUsd: microsToUsd(priceMicros), amountMicros: String(priceMicros), currency: 'USD' },
+      ...(service.metered === null ? {} : { metered: service.metered }),
       timeoutMs: service.timeoutMs,
       answer: {
         mediaType: service.mediaType,

@@ -30,8 +30,8 @@ export function createReconciler(parts: {
   let noting: Promise<void> = Promise.resolve();
   async function giveBack(call: LeasedCall): Promise<void> {
     const { status } = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
-    const wasCharged = status !== 'done' && (await parts.undelivered.wasCharged(call));
-    if (!wasCharged) parts.report('released', 1);
+    const takenMicros = status === 'done' ? null : await parts.undelivered.takenFor(call);
+    if (takenMicros === null) parts.report('released', 1);
     else if (call.retrievable) parts.report('kept', 1);
     else {
       await ledger.transfer({
@@ -40,7 +40,7 @@ export function createReconciler(parts: {
         phase: 'posted',
         side: 'credit',
         house: call.revenue,
-        amountMicros: call.priceMicros,
+        amountMicros: takenMicros,
         code: 'call_refund',
         note: `undelivered call ${call.id}`,
       });

@@ -37,6 +37,15 @@ export function settlementUnknown(asked: Asked, receiptsUrl: string, cause?: unk
   );
 }
 
+/** The refusal of a payment by a chain, which moves what was signed and no less, where the price follows from the answer. */
+export function paidByKeyAlone(): PaymentRefused {
+  return new PaymentRefused(
+    'PAYMENT_BY_KEY_ALONE',
+    'What this call costs is measured in its answer, so that an API key alone pays for it.',
+    'Send an API key in X-API-KEY.',
+  );
+}
+
 /** Why a call was not begun, as the error to throw. */
 export async function notBegun(
   { rail, quote, payment, report, money }: Sale,

@@ -111,17 +111,19 @@ export class Reservations {
   }
 
   /**
-   * Takes the price. An answer is delivered only after this.
+   * Takes the price, or what was measured of it: nothing, if that is what it measured. An answer is delivered only after this.
    *
+   * @param call.takenMicros what its answer costs, where that was measured
    * @param settled the transaction that moved the money; absent for a payment inside the ledger
    */
   async capture(
     sale: Sale,
-    call: PricedCall,
+    call: PricedCall & { takenMicros?: bigint },
     answer: StoredAnswer | null,
     settled?: { transaction: string; blockNumber: bigint | null },
-  ): Promise<{ availableMicros: bigint }> {
+  ): Promise<{ availableMicros: bigint | null }> {
     const { money, payment } = sale;
+    if (call.takenMicros === 0n) return this.#takeNothing(call);
     let finished: FinishOutcome;
     try {
       finished = await this.#parts.calls.finish({
@@ -154,6 +156,16 @@ export class Reservations {
       throw tookTooLong();
     }
     return finished;
+  }
+
+  /**
+   * Ends a call whose answer measured nothing. Its payment is free again; if the ledger does not answer, a job gives the price back.
+   */
+  async #takeNothing({ takenMicros: _, ...call }: PricedCall & { takenMicros?: bigint }) {
+    const ended = await this.#parts.calls
+      .finish({ ...call, capture: false, outcome: 'MEASURED_NOTHING', answer: null })
+      .catch(() => null);
+    return { availableMicros: ended?.status === 'done' ? ended.availableMicros : null };
   }
 
   /**

@@ -9,6 +9,7 @@ import type {
   Piece,
   Service,
   ServiceStream,
+  StreamedContent,
 } from '../../service/define.ts';
 import type { AskingCall, Sources } from '../../service/sources.ts';
 import { type Answer, provenanceOf } from '../../words/answer.ts';
@@ -157,6 +158,12 @@ export interface RunningStream {
   readonly head: StreamHead;
   /** The next piece, as it will be sent. @throws what the service throws; ServiceFailure when its time is over */
   next(): Promise<{ status: 'piece' | 'whole'; bytes: Buffer }>;
+  /**
+   * What costs all that came of it so far; undefined where its price is known before.
+   *
+   * @throws Error when the service says none, or more than was reserved
+   */
+  cost(): bigint | undefined;
   /** Stops the service, since nobody reads any more of it. */
   stop(): void;
 }
@@ -192,8 +199,9 @@ export class Runner {
         service.mediaType === 'application/json' && service.route === null
           ? { headers: JSON_HEADERS, body: this.#jsonOf(service, made, startedAtMs) }
           : contentOf(service, made);
+      const costMicros = checkedCost(sale, made.costMicros);
       if (Buffer.byteLength(answer.body) > maxAnswerBytes) throw tooLargeToKeep(service);
-      return answer;
+      return costMicros === undefined ? answer : { ...answer, costMicros };
     } finally {
       stopListening();
       deadline.end();
@@ -230,10 +238,14 @@ export class Runner {
     const scope = scopeOf(sale, callId);
     const context = this.#contextOf(sale, callId, deadline);
     const head: StreamHead = { ...EVENTS_HEAD };
+    let costMicros: StreamedContent['costMicros'];
     const pieces =
       stream.form === 'events'
         ? this.#eventsOf(sale, stream, context)
-        : bytesOf(sale, stream, context, (begun) => Object.assign(head, begun));
+        : bytesOf(stream, sale, context, (begun) => {
+            costMicros = begun.costMicros;
+            Object.assign(head, contentHeadOf(sale.quote.service, begun));
+          });
     const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     let leftMs = stream.timeoutMs;
     return {
@@ -249,6 +261,7 @@ export class Runner {
         leftMs -= nowMs() - askedAtMs;
         return { status: made.done === true ? 'whole' : 'piece', bytes: made.value };
       },
+      cost: () => checkedCost(sale, costMicros?.()),
       stop() {
         stopListening();
         deadline.end();
@@ -318,6 +331,19 @@ export class Runner {
   }
 }
 
+/**
+ * What an answer costs, by its own word; undefined where its price was known before.
+ *
+ * @throws Error for a metered answer that says none, or more than was reserved: nothing is taken for it
+ */
+function checkedCost({ quote }: Sale, costMicros: bigint | undefined): bigint | undefined {
+  const { service, priceMicros } = quote;
+  if (service.metered === null) return undefined;
+  if (costMicros === undefined || costMicros < 0n || costMicros > priceMicros)
+    throw new Error(`${service.path} costs ${costMicros}, of ${priceMicros} that are reserved`);
+  return costMicros;
+}
+
 /** Why an answer is not kept. The house writes its own answers small; how much the API behind a route sends is not for us to say. */
 function tooLargeToKeep({ route }: Service): Error {
   const detail = new Error('the answer is larger than may be kept');
@@ -344,13 +370,13 @@ function abandonIfLeft({ request, payment, quote }: Sale, abandon: () => void): 
 
 /** The bytes of a stream, and at its end those that wait. */
 async function* bytesOf(
-  { quote, input }: Sale,
   stream: ByteStream,
+  { input }: Sale,
   context: AnyRunContext,
-  begun: (head: StreamHead) => void,
+  begun: (made: StreamedContent) => void,
 ): AsyncGenerator<Buffer, Buffer> {
   const made = await stream.run(input, context);
-  begun(contentHeadOf(quote.service, made));
+  begun(made);
   return yield* made.pieces;
 }
 

@@ -115,8 +115,12 @@ export class Streams {
       const last = await relay(running, first, { reader, kept, mostBytes }).catch(async (error: unknown) => {
         throw await money.failed(error);
       });
-      await this.#take(sale, { call, kept, headers: head.headers }, money);
+      const priced = await pricedBy(running, call).catch(async (error: unknown) => {
+        throw await money.failed(error);
+      });
+      await this.#take(sale, { call: priced, kept, headers: head.headers }, money);
       report.outcome = 'captured';
+      report.priceMicros = priced.takenMicros ?? report.priceMicros;
       if (last !== null) await reader.end(last);
       const { accountId } = payment;
       return { status: head.status, headers: {}, body: '', left: true, accountId };
@@ -138,7 +142,7 @@ export class Streams {
     const { answers, reservations } = this.#parts;
     const answer = sale.payment.identity === null ? null : this.#storedOf(sale, { call, kept, headers });
     await reservations.capture(sale, call, answer, settled);
-    sale.money.fate = 'taken';
+    sale.money.fate = call.takenMicros === 0n ? 'free' : 'taken';
     // Another process that took this one for dead may have stored its answer first. A payment has one answer: the
     // stored one.
     if (settled === undefined || answer === null || (await answers.isKept(call, answer))) return;
@@ -167,7 +171,7 @@ export class Streams {
 
 /** A stream as it was sent, without its last piece. */
 interface Sent {
-  call: PricedCall;
+  call: PricedCall & { takenMicros?: bigint };
   kept: KeptPieces;
   headers: Record<string, string>;
 }
@@ -212,6 +216,12 @@ async function relay(
     }
     next = await coming;
   }
+}
+
+/** The call with what was measured of its stream. */
+async function pricedBy(running: RunningStream, call: PricedCall): Promise<Sent['call']> {
+  const takenMicros = running.cost();
+  return takenMicros === undefined ? call : { ...call, takenMicros };
 }
 
 /** The pieces of a stream, as long as they fit the bound on kept answers. */

@@ -46,10 +46,10 @@ export interface UndeliveredCalls {
   /** Takes so many at most of those that are due. One that is not done is due again when its lease is over. */
   lease(limit: number): Promise<LeasedCall[]>;
   /**
-   * Whether the price was taken. A call that is no longer open may also have been released by another job, or never
-   * have begun.
+   * What was taken for it; null when nothing was. A call that is no longer open may also have been released by another job, or
+   * never have begun.
    */
-  wasCharged(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<boolean>;
+  takenFor(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<bigint | null>;
   /** Forgets a call that has been dealt with; whoever has it now would find the same. */
   done(call: LeasedCall): Promise<void>;
   waiting(): Promise<number>;
@@ -91,10 +91,10 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
       });
     },
 
-    async wasCharged({ accountId, id }) {
-      const [row] = await sql`
-        select 1 from calls where account_id = ${String(accountId)} and id = ${id} and state = 1`;
-      return row !== undefined;
+    async takenFor({ accountId, id }) {
+      const [row] = await sql<{ price_micros: bigint }[]>`
+        select price_micros from calls where account_id = ${String(accountId)} and id = ${id} and state = 1`;
+      return row?.price_micros ?? null;
     },
 
     async done({ held }) {

@@ -58,9 +58,14 @@ export function creditsRail(
         proof: { by: 'account', accountId: key.accountId },
         limitBy: `key:${key.id}`,
         network: null,
-        receipt: ({ priceMicros, availableMicros, reserved }) => ({
+        // What was measured may be less than the last of four places.
+        receipt: ({ priceMicros, availableMicros, reserved, reservedMicros }) => ({
           'x-payment-method': 'api-key',
-          [reserved ? 'x-credits-reserved' : 'x-credits-used']: microsToUsd(priceMicros, 4),
+          ...(reservedMicros === undefined ? {} : { 'x-credits-reserved': microsToUsd(reservedMicros, 6) }),
+          [reserved ? 'x-credits-reserved' : 'x-credits-used']: microsToUsd(
+            priceMicros,
+            reservedMicros === undefined ? 4 : 6,
+          ),
           ...(availableMicros === null ? {} : { 'x-credits-remaining': microsToUsd(availableMicros, 4) }),
         }),
       };

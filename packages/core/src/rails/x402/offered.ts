@@ -62,7 +62,10 @@ export function offeredOf(
   const forQuote = (quote: Quote) =>
     now().filter(
       ({ network }) =>
-        (!mustBeRefundable(quote) || canRefund(network.id)) && isWorthIt(network, quote.priceMicros),
+        // A chain moves what was signed, and no less.
+        quote.service.metered === null &&
+        (!mustBeRefundable(quote) || canRefund(network.id)) &&
+        isWorthIt(network, quote.priceMicros),
     );
 
   return {

@@ -1,11 +1,17 @@
 -- What somebody else gets of a call's price is set aside in the commit that takes the price, whoever takes it: by a transfer
--- from what the rail has earned, under the id of the call. No account is locked for it.
+-- from what the rail has earned, under the id of the call. No account is locked for it. A share is noted of what is reserved; of
+-- a measured call it is the same part of what was taken, and never nothing.
 CREATE OR REPLACE FUNCTION call_share_set_aside() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 DECLARE
   amount bigint;
 BEGIN
+  IF NEW.reserved_micros IS NOT NULL THEN
+    UPDATE call_shares s
+    SET amount_micros = greatest(1, div(s.amount_micros::numeric * NEW.price_micros, NEW.reserved_micros))
+    WHERE s.account_id = NEW.account_id AND s.call_id = NEW.id AND s.state = 0;
+  END IF;
   UPDATE call_shares s SET state = 1, due_micros = s.amount_micros, set_aside_at = NEW.finished_at
   WHERE s.account_id = NEW.account_id AND s.call_id = NEW.id AND s.state = 0
   RETURNING s.amount_micros INTO amount;
