@@ -82,6 +82,78 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
       ['if (nowMs() >= untilMs) return begun;', ''],
       ["error instanceof CallerGone ? 'TAKEN_BACK' : 'FAILED'", "'TAKEN_BACK'"],
       ['capture: false, outcome, answer: null', 'capture: true, outcome, answer: null'],
+      ['if (call.takenMicros === 0n) return this.#takeNothing(call);', ''],
+      ["capture: false, outcome: 'MEASURED_NOTHING'", "capture: true, outcome: 'MEASURED_NOTHING'"],
+      [
+        "ended?.status === 'done' ? ended.availableMicros : null",
+        '(ended as { availableMicros: bigint }).availableMicros',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/measured-cost.ts',
+    tests: ['packages/core/src/paid-call/inside/measured-cost.test.ts'],
+    bugs: [
+      ['if (service.metered === null) return undefined;', ''],
+      ['costMicros === undefined || ', ''],
+      [' || costMicros > priceMicros', ''],
+      ['costMicros < 0n || ', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/call-batch.ts',
+    tests: ['packages/core/src/paid-call/inside/measured-calls.test.ts'],
+    bugs: [
+      ['anyMeasured ? column((c) => c.takenMicros ?? null) : null', 'null'],
+      ['c.takenMicros ?? null', 'c.takenMicros ?? c.priceMicros'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/books-rules.ts',
+    tests: ['packages/core/src/paid-call/inside/measured-calls.test.ts'],
+    bugs: [
+      ['or e.amount_micros <> c.price_micros or', 'or'],
+      ['             or e.reserved_micros is distinct from c.reserved_micros\n', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/books.ts',
+    tests: ['packages/core/src/paid-call/inside/measured-calls.test.ts'],
+    bugs: [
+      ['<> coalesce(e.reserved_micros, e.amount_micros)', '< coalesce(e.reserved_micros, e.amount_micros)'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/reconcile-calls.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [['amountMicros: takenMicros,', 'amountMicros: call.priceMicros,']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/streams.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [['return takenMicros === undefined ? call : { ...call, takenMicros };', 'return call;']],
+  },
+  {
+    file: 'packages/core/src/paid-call/paid-call.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [
+      ['if (service.metered !== null && rail.chains !== undefined) throw paidByKeyAlone();', ''],
+      ['costMicros === undefined ? call : { ...call, takenMicros: costMicros }', 'call'],
+    ],
+  },
+  {
+    file: 'packages/core/src/rails/x402/offered.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [['quote.service.metered === null &&', '']],
+  },
+  {
+    file: 'packages/core/src/discovery/pay-by-wallet.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [
+      [
+        'service.metered === null ? (context.rails.x402?.networks ?? []) : []',
+        'context.rails.x402?.networks ?? []',
+      ],
     ],
   },
   {

@@ -119,10 +119,10 @@ export const PROXY_WIRE_MUTANTS: readonly MutantsOfFile[] = [
     tests: [`${WIRE}/event-watch.test.ts`],
     bugs: [
       [
-        'if (this.#dataBytes > MOST_EVENT_BYTES) this.#data = null;\n    else this.#data.push(value);',
+        'if (this.#dataBytes > this.#mostBytes) this.#data = null;\n    else this.#data.push(value);',
         'this.#data = [value];',
       ],
-      ['this.#hasSeen = true;\n      this.#data = [];', 'this.#hasSeen = true;'],
+      ['      this.#data = [];\n', ''],
       [
         'const isSecondHalf = chunk[at] === LF && at === from && this.#isAfterReturn;',
         'const isSecondHalf = false;',

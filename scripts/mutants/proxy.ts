@@ -57,6 +57,30 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/proxy/src/sell/ask-upstream.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [
+      ['meter?.see(answered.body);', ''],
+      ['meter.see(next.value);', ''],
+      ['pieces: meter === null ? pieces : measuredPieces(pieces, meter),', 'pieces,'],
+    ],
+  },
+  {
+    file: 'packages/proxy/src/sell/route-call.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [["if (sale.kind === 'metered') return true;", '']],
+  },
+  {
+    file: 'packages/proxy/src/sell/route-service.ts',
+    tests: ['apps/shop/test/own-api/metered.test.ts'],
+    bugs: [
+      [
+        '? { metered: meteredPriceOf(route.sale.meter) }',
+        '? { metered: meteredPriceOf(route.sale.meter), mpp: true as const }',
+      ],
+    ],
+  },
+  {
     file: 'packages/proxy/src/sell/no-answer.ts',
     tests: ['packages/proxy/src/sell/route-service.test.ts'],
     bugs: [

@@ -78,6 +78,70 @@ describe('a configuration', () => {
     assert(route.success.status.includes(299) && !route.success.status.includes(206));
   });
 
+  test('reads a price by what comes out', () => {
+    const saleOf = (metered: string, more = '') =>
+      only(
+        read(
+          `upstreams: { w: { url: "http://a", prefix: "/" } }\nroutes: { "GET /a": { upstream: w, metered: ${metered}${more} } }`,
+        ),
+      ).sale;
+    assert.deepEqual(
+      saleOf('{ usage: usage.total, price: "2.00", per: 1000, atMost: "0.05", whenUnmeasured: "0" }'),
+      {
+        kind: 'metered',
+        meter: {
+          measure: { kind: 'usage', path: ['usage', 'total'] },
+          priceMicros: 2_000_000n,
+          per: 1_000n,
+          atMostMicros: 50_000n,
+          whenUnmeasuredMicros: 0n,
+        },
+      },
+    );
+    assert.deepEqual(saleOf('{ items: "$", price: "0.01", atMost: "0.05", whenUnmeasured: "0.05" }'), {
+      kind: 'metered',
+      meter: {
+        measure: { kind: 'items', path: [] },
+        priceMicros: 10_000n,
+        per: 1n,
+        atMostMicros: 50_000n,
+        whenUnmeasuredMicros: 50_000n,
+      },
+    });
+    const bytes = saleOf('{ bytes: true, price: "0.01", atMost: "0.05" }', ', answer: streamed');
+    assert(bytes.kind === 'metered' && bytes.meter.measure.kind === 'bytes');
+  });
+
+  test('refuses a measure that would tell nothing, or charge what is not reserved', () => {
+    for (const [metered, more, wrong] of [
+      ['price: "0.01", atMost: "0.05"', '', /metered: write one of bytes, items, usage/],
+      ['bytes: true, usage: a, price: "0.01", atMost: "0.05", whenUnmeasured: "0.01"', '', /write one of/],
+      ['bytes: true, price: "0.01"', '', /metered\.atMost/],
+      ['bytes: true, price: "0.01", atMost: "0"', '', /metered\.atMost: must be above zero/],
+      ['bytes: true, price: "0", atMost: "0.05"', '', /metered\.price: must be above zero/],
+      ['bytes: true, price: "0.01", per: 0, atMost: "0.05"', '', /metered\.per/],
+      ['bytes: true, price: "0.01", atMost: "0.05", whenUnmeasured: "0.01"', '', /bytes are always known/],
+      ['usage: a, price: "0.01", atMost: "0.05"', '', /write whenUnmeasured/],
+      ['usage: a, price: "0.01", atMost: "0.05", whenUnmeasured: "0.06"', '', /must not be above atMost/],
+      [
+        'usage: a, price: "0.01", atMost: "0.05", whenUnmeasured: "0.01"',
+        ', requestHeaders: [range]',
+        /remove "range"/,
+      ],
+      [
+        'items: a, price: "0.01", atMost: "0.05", whenUnmeasured: "0.01"',
+        ', answer: streamed',
+        /a list is counted in a whole answer/,
+      ],
+      ['bytes: true, price: "0.01", atMost: "0.05"', ', price: "0.01"', /has price and metered: keep one/],
+    ] as const) {
+      const lines = told(
+        `upstreams: { w: { url: "http://a", prefix: "/" } }\nroutes: { "GET /a": { upstream: w, metered: { ${metered} }${more} } }`,
+      );
+      assert.match(lines.join('\n'), wrong);
+    }
+  });
+
   test('is frozen all the way down', () => {
     const route = only(read(EXAMPLE));
     assert.throws(() => Object.assign(route.sale, { priceMicros: 1n }), TypeError);

@@ -122,3 +122,28 @@ test('a call that its follower withdrew, or cannot ask about, is released before
     assert.deepEqual(finished, [{ ...CALL, capture: false, outcome, answer: null }]);
   }
 });
+
+test('what a call measured is taken of its price; nothing measured is a release, and its answer is not kept', async () => {
+  for (const { takenMicros, end } of [
+    {
+      takenMicros: 7n,
+      end: { ...CALL, takenMicros: 7n, capture: true, outcome: 'answered', answer: ANSWER },
+    },
+    { takenMicros: 0n, end: { ...CALL, capture: false, outcome: 'MEASURED_NOTHING', answer: null } },
+  ]) {
+    const { reservations, finished } = reservationsWith({ status: 'done', availableMicros: 3n });
+    const sale = saleOf({ identity: 'key:k-1' });
+    const captured = await reservations.capture(sale, { ...CALL, takenMicros }, ANSWER);
+    assert.equal(captured.availableMicros, 3n);
+    assert.deepEqual(finished, [end]);
+  }
+});
+
+test('a release of nothing that is not heard, or came too late, leaves the answer free', async () => {
+  for (const end of [new Error('the connection broke'), { status: 'not_open' } as const]) {
+    const { reservations, undelivered } = reservationsWith(end);
+    const sale = saleOf({ identity: null });
+    const captured = await reservations.capture(sale, { ...CALL, takenMicros: 0n }, null);
+    assert.deepEqual([captured.availableMicros, undelivered], [null, []]);
+  }
+});

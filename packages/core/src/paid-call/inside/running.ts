@@ -19,6 +19,7 @@ import { contentHeadOf, contentOf } from '../content.ts';
 import type { Door } from '../door.ts';
 import type { PayerProof } from '../rail.ts';
 import type { MadeAnswer, Sale, StreamHead } from '../sale.ts';
+import { checkedCost } from './measured-cost.ts';
 import { LeftDuringWork } from './outcome.ts';
 
 /** The slots for running calls in this process. */
@@ -199,7 +200,7 @@ export class Runner {
         service.mediaType === 'application/json' && service.route === null
           ? { headers: JSON_HEADERS, body: this.#jsonOf(service, made, startedAtMs) }
           : contentOf(service, made);
-      const costMicros = checkedCost(sale, made.costMicros);
+      const costMicros = checkedCost(sale.quote, made.costMicros);
       if (Buffer.byteLength(answer.body) > maxAnswerBytes) throw tooLargeToKeep(service);
       return costMicros === undefined ? answer : { ...answer, costMicros };
     } finally {
@@ -261,7 +262,7 @@ export class Runner {
         leftMs -= nowMs() - askedAtMs;
         return { status: made.done === true ? 'whole' : 'piece', bytes: made.value };
       },
-      cost: () => checkedCost(sale, costMicros?.()),
+      cost: () => checkedCost(sale.quote, costMicros?.()),
       stop() {
         stopListening();
         deadline.end();
@@ -329,19 +330,6 @@ export class Runner {
       nowMs,
     };
   }
-}
-
-/**
- * What an answer costs, by its own word; undefined where its price was known before.
- *
- * @throws Error for a metered answer that says none, or more than was reserved: nothing is taken for it
- */
-function checkedCost({ quote }: Sale, costMicros: bigint | undefined): bigint | undefined {
-  const { service, priceMicros } = quote;
-  if (service.metered === null) return undefined;
-  if (costMicros === undefined || costMicros < 0n || costMicros > priceMicros)
-    throw new Error(`${service.path} costs ${costMicros}, of ${priceMicros} that are reserved`);
-  return costMicros;
 }
 
 /** Why an answer is not kept. The house writes its own answers small; how much the API behind a route sends is not for us to say. */

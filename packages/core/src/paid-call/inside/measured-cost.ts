@@ -1,0 +1,16 @@
+import type { Quote } from '../rail.ts';
+
+/**
+ * What an answer costs, by its own word; undefined where its price was known before.
+ *
+ * @throws Error for a metered answer that says none, or more than was reserved: nothing is taken for it
+ */
+export function checkedCost(
+  { service, priceMicros }: Quote,
+  costMicros: bigint | undefined,
+): bigint | undefined {
+  if (service.metered === null) return undefined;
+  if (costMicros === undefined || costMicros < 0n || costMicros > priceMicros)
+    throw new Error(`${service.path} costs ${costMicros}, of ${priceMicros} that are reserved`);
+  return costMicros;
+}
