@@ -18,7 +18,7 @@ import { routesOf } from './own-api.fixture.ts';
 
 const GRANTED = 1_000_000n;
 const CEILING = 40_000n;
-/** What the routes name for an answer that tells no usage. */
+/** The price that the routes name for an answer that tells no usage. */
 const UNMEASURED = 15_000n;
 const TOKEN = 'a-token-of-an-operator-for-tests-0001';
 const JSON_HEAD = { 'content-type': 'application/json' };
