@@ -64,11 +64,20 @@ let runs = 0;
 /** How often the service ran for a call, over both replicas and all their lives. */
 const runsOfCall = new Map<string, number>();
 
-const PRICES = { cheap: '0.05', fair: '0.10', dear: '10' } as const;
+const PRICES = { cheap: '0.05', fair: '0.10', dear: '10', metered: '0.10' } as const;
 type Path = keyof typeof PRICES;
+/** The cost of a metered answer, of which its price is the most. */
+const costOf = (text: string) => 1n + 1_000n * BigInt(Buffer.byteLength(text));
+const METERED = {
+  measured: 'bytes of the text',
+  priceUsd: '0.001',
+  per: 1,
+  atMostUsd: PRICES.metered,
+  whenUnmeasuredUsd: null,
+};
 
-const services: Service[] = Object.entries(PRICES).map(([path, priceUsd]) =>
-  defineService({
+const services: Service[] = Object.entries(PRICES).map(([path, priceUsd]) => {
+  const service = defineService({
     path,
     name: path,
     tag: 'Discovery',
@@ -95,8 +104,14 @@ const services: Service[] = Object.entries(PRICES).map(([path, priceUsd]) =>
         { method: 'Counted.' },
       );
     },
-  }),
-);
+  });
+  if (path !== 'metered') return service;
+  const run: Service['run'] = async (input, context) =>
+    Object.assign(await service.run(input, context), {
+      costMicros: costOf((input as { text: string }).text),
+    });
+  return Object.assign({}, service, { metered: METERED, run });
+});
 
 // ------------------------------------------------------------------------------------------------- the acts
 
@@ -111,7 +126,7 @@ const QUESTIONS: readonly { path: Path; mode: Mode; text: number }[] = [
   { path: 'fair', mode: 'slow', text: 1 },
   { path: 'cheap', mode: 'ok', text: 1 },
   { path: 'dear', mode: 'ok', text: 0 },
-  { path: 'cheap', mode: 'flaky', text: 1 },
+  { path: 'metered', mode: 'flaky', text: 1 },
 ];
 
 const ACCOUNTS = ['poor', 'plain', 'rich', 'trial', 'day cap', 'call cap'] as const;
@@ -131,6 +146,7 @@ const call = fc.record({
   path: fc.oneof(
     often(fc.constant<Path>('cheap'), 5),
     often(fc.constant<Path>('fair'), 3),
+    often(fc.constant<Path>('metered'), 3),
     often(fc.constant<Path>('dear'), 1),
   ),
   mode: fc.oneof(
@@ -317,6 +333,7 @@ let claimants = 0;
 const seen = {
   requests: 0,
   answers: 0,
+  metered: 0,
   replays: 0,
   unknown: 0,
   cut: 0,
@@ -709,7 +726,9 @@ async function transactionsOver(): Promise<void> {
 
 // ------------------------------------------------------------------------------------------------ the judgement
 
+/** What is reserved for it. */
 const priceOf = (path: Path) => usdToMicros(PRICES[path]);
+const takenOf = ({ path, text }: Asked) => (path === 'metered' ? costOf(text) : priceOf(path));
 const questionOf = ({ path, mode, text }: Asked) => `${path} ${mode} ${text}`;
 
 /** Whether a request may have been told this, from what its caller could know. */
@@ -810,7 +829,8 @@ async function judgeAccount(account: Account, asked: readonly Asked[]): Promise<
       row !== undefined,
       `${account.name} got an answer for call ${one.told.callId}, which was not charged`,
     );
-    assert.equal(row.price_micros, priceOf(one.path));
+    assert.equal(row.price_micros, takenOf(one));
+    if (one.path === 'metered') seen.metered += 1;
     assert.equal(row.service, one.path);
     assert.equal(row.identity, one.idempotencyKey === null ? null : `key:${one.idempotencyKey}`);
     if (one.told.replayed) continue;
@@ -990,7 +1010,16 @@ test('whatever happens, the promises hold', async (t) => {
   }
   if (path !== undefined) return;
   // A fire that burns nothing proves nothing.
-  const least = { requests: 100, answers: 20, replays: 5, lies: 1, silences: 1, holds: 1, hostsLost: 1 };
+  const least = {
+    requests: 100,
+    answers: 20,
+    metered: 1,
+    replays: 5,
+    lies: 1,
+    silences: 1,
+    holds: 1,
+    hostsLost: 1,
+  };
   for (const [what, count] of Object.entries(least))
     assert((seen[what as keyof typeof least] ?? 0) >= count * programs, `${what}: ${JSON.stringify(seen)}`);
   // Whether a caller leaves in time, and what a caller is told of a lost commit, is a matter of moments.
