@@ -59,6 +59,7 @@ export async function measureJobs(resources: Resources, plan: Plan): Promise<Com
       calls,
       undelivered: createUndeliveredCalls(pools.sql, nowMs),
       ledger: createLedger(pools, nowMs),
+      freeCalls: { giveBack: async () => {} },
       report: () => {},
     });
     return { calls, reconciler, settlements: createSettlementStore(pools.sql, nowMs) };

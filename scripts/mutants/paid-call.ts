@@ -3,6 +3,38 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/core/src/paid-call/functions/call_terms_take.sql',
+    tests: ['apps/shop/test/own-api/key-terms.test.ts'],
+    bugs: [
+      ['  IF NOT pg_try_advisory_xact_lock(', '  IF false AND NOT pg_try_advisory_xact_lock('],
+      ['THEN own ELSE root END', 'THEN own ELSE own END'],
+      ['WHEN EXISTS (SELECT 1 FROM lifted_bounds', 'WHEN false AND EXISTS (SELECT 1 FROM lifted_bounds'],
+      ['AND f.day = today LIMIT', 'LIMIT'],
+      ['END AND t.bought_at IS NULL)', 'END AND false)'],
+      ['t.account_id = p_account AND t.bought_at IS NOT NULL', 'false'],
+      ['IF q.minute >= this_minute THEN', 'IF q.minute = this_minute THEN'],
+      ['IF q.day >= today THEN', 'IF q.day = today THEN'],
+      ['IF NOT is_free AND NOT p_may_pay THEN RETURN 0; END IF;', 'IF NOT p_may_pay THEN RETURN 0; END IF;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_begin.sql',
+    tests: ['apps/shop/test/own-api/key-terms.test.ts'],
+    bugs: [
+      ['IF s IN (0, 13) AND r.t_phase', 'IF s = 0 AND r.t_phase'],
+      ['IF s IN (0, 13) AND r.t_phase', 'IF s IN (0, 12, 13) AND r.t_phase'],
+      ['CASE status[x.ord] WHEN 4 THEN 0 ELSE x.price END', 'x.price'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish.sql',
+    tests: ['apps/shop/test/own-api/key-terms.test.ts'],
+    bugs: [
+      ['WHERE e.phase = 4 AND e.price_micros = 0', 'WHERE false'],
+      ['WHERE e.phase = 4 AND e.price_micros = 0', 'WHERE e.price_micros = 0'],
+    ],
+  },
+  {
     file: 'packages/core/src/paid-call/fate.ts',
     tests: ['packages/core/src/paid-call/fate.test.ts'],
     bugs: [

@@ -51,7 +51,7 @@ export const CALL_ERRORS = [
   {
     status: 429,
     charged: null,
-    codes: ['RATE_LIMIT_EXCEEDED', 'TOO_MANY_CONCURRENT_CALLS'],
+    codes: ['RATE_LIMIT_EXCEEDED', 'TOO_MANY_CONCURRENT_CALLS', 'MINUTE_QUOTA_REACHED', 'DAY_QUOTA_REACHED'],
     meaning: 'Too many requests in a short time, or too many calls at once.',
     remedy: 'Wait for the seconds in `Retry-After`.',
   },

@@ -1,5 +1,6 @@
 import { CORE_TAG, type Described, REFUSED } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import { boundsWords } from '../service/bounds-words.ts';
 import type { Service } from '../service/define.ts';
 import { exampleAnswerOf } from '../service/example-answer.ts';
 import { inputSchemaOf, type JsonSchema, outputSchemaOf } from '../service/json-schema.ts';
@@ -240,7 +241,7 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
     operationId: operationIdOf(service.path),
     tags: [service.tag],
     summary: service.name,
-    description: service.summary,
+    description: `${service.summary}${boundsWords(service)}`,
     'x-price-usd': Number(service.priceUsd),
     'x-payment-info': { price: priceOf(service), protocols: byWallet ? [{ x402: {} }] : [] },
     ...(service.metered === null ? {} : { 'x-metered': service.metered }),

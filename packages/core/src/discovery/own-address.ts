@@ -16,6 +16,7 @@ export function atItsRoute({ route, metered }: Service, { baseUrl }: DiscoveryCo
       example: { ...shown.example, url: `${baseUrl}${shown.example.url}` },
       prices: shown.prices,
       metered,
+      ...(shown.bounds === undefined ? {} : { byKey: shown.bounds }),
     },
   };
 }

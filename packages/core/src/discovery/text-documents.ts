@@ -1,5 +1,6 @@
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
+import { boundsWords } from '../service/bounds-words.ts';
 import { servesA2a } from './a2a-documents.ts';
 import { CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE } from './call-errors.ts';
 import {
@@ -72,7 +73,7 @@ export function llmsText(context: DiscoveryContext): string {
         link(
           service.name,
           `/x402/recipes/${service.path}`,
-          `${priceWords(service)} USD. ${service.summary}${addressWords(service, context)}${state}`,
+          `${priceWords(service)} USD. ${service.summary}${boundsWords(service)}${addressWords(service, context)}${state}`,
         ),
       );
     }

@@ -1,5 +1,6 @@
 import { sandboxFields } from '../http/sandbox-notice.ts';
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
+import { boundsWords } from '../service/bounds-words.ts';
 import { inputOutlineOf, inputSchemaOf, withoutProse } from '../service/json-schema.ts';
 import { costsWords } from '../service/metered.ts';
 import type { Headers, Offer, PaymentRefused, Quote, Rail } from './rail.ts';
@@ -138,7 +139,7 @@ function bodyOf(
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} ${costsWords(service.metered, priceInUsd(priceMicros))} ${waysToPay(onChain.length > 0, trialsOpen)}. Nothing is charged unless the call succeeds.`,
+    message: `${service.name} ${costsWords(service.metered, priceInUsd(priceMicros))}${boundsWords(service)} ${waysToPay(onChain.length > 0, trialsOpen)}. Nothing is charged unless the call succeeds.`,
     seller,
     price_usd: priceUsd,
     currency: 'USD',

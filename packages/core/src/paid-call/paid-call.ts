@@ -182,12 +182,17 @@ export class PaidCall {
     const verdict = this.#parts.payerLimit.take(payment.limitBy);
     Object.assign(rate, rateHeaders(verdict));
     if (!verdict.allowed) throw rateExceeded(verdict);
+    // Prices by key are for credits alone.
+    const terms = payment.keyId === null ? undefined : called?.keyTerms?.(payment.accountId);
+    const own = terms === undefined ? quote : { ...quote, priceMicros: terms.priceMicros };
+    report.priceMicros = own.priceMicros;
     const input = inputOf(called, request);
     const ownBody = called === null ? rawBody : undefined;
     const claim = payment.onChain === null ? null : claimOn(service, input, payment, ownBody);
     const startedAtMs = this.#parts.nowMs();
     try {
-      return await this.#sell({ ...asked, payment, input, claim, isKept: payment.identity !== null });
+      const isKept = payment.identity !== null;
+      return await this.#sell({ ...asked, quote: own, terms, payment, input, claim, isKept });
     } finally {
       this.#noteUse(asked, payment, this.#parts.nowMs() - startedAtMs);
     }
@@ -312,6 +317,11 @@ export class PaidCall {
     money.fate = 'free';
     if (request.gone()) await this.#leaveUndone(call, new CallerGone());
     if (payment.onChain !== null) return this.#onChain.sell(sale, call, payment.onChain, begun.isKnownPayer);
+    if (begun.isFree === true) {
+      report.priceMicros = 0n;
+      const free = { ...sale, quote: { ...sale.quote, priceMicros: 0n } };
+      return this.#sellForCredit(free, { ...call, priceMicros: 0n }, begun.availableMicros);
+    }
     return this.#sellForCredit(sale, call, begun.availableMicros);
   }
 

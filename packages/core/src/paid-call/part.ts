@@ -14,6 +14,7 @@ import { createFreeHangUps } from './free-hang-ups.ts';
 import { type CallShares, createCallShares } from './inside/call-shares.ts';
 import { type CallStore, createCallStore } from './inside/calls.ts';
 import { SettlementFinisher } from './inside/finish-settlements.ts';
+import { createFreeCalls } from './inside/free-calls.ts';
 import { namedCallOperations, namedCallRoute } from './inside/named-call-route.ts';
 import { createPaymentRefunds, type PaymentRefunds } from './inside/payment-refunds.ts';
 import { createReconciler, type Reconciler } from './inside/reconcile-calls.ts';
@@ -177,6 +178,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
   });
   const calls = createCallStore(pools, { nowMs, answerTtlMs, holder: replica.id });
   const undelivered = createUndeliveredCalls(sql, nowMs);
+  const freeCalls = createFreeCalls(sql, nowMs);
   const settlements = createSettlementStore(sql, nowMs, {
     answersLastMs: answerTtlMs + refundAfterMs + DAY_MS,
     holder: replica.id,
@@ -185,6 +187,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     calls,
     undelivered,
     ledger,
+    freeCalls,
     report: (outcome, count) => metrics.reconciled(outcome, count),
   });
   const settlementFinisher = new SettlementFinisher({
@@ -209,7 +212,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
   });
   const followedCalls = new FollowedCalls(sql, { nowMs, holder: replica.id });
-  const sold = { calls, settlements, undelivered, freeHangUps, followedCalls, requests };
+  const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests };
   return { ...sold, reconciler, settlementFinisher, replica, shares };
 }
 
@@ -299,6 +302,7 @@ function jobsOf(
     settlementFinisher,
     shares,
     freeHangUps,
+    freeCalls,
     followedCalls,
   }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
@@ -315,6 +319,7 @@ function jobsOf(
         void (await untilNoneIsDue(NOTES_FORGOTTEN_AT_ONCE, requests.forget, stopping)),
     },
     dropping('drop-moved-payments', (limit) => settlements.dropMoved(limit)),
+    dropping('forget-free-calls', (limit) => freeCalls.forget(limit)),
     { name: 'forget-hang-ups', intervalMs: 3_600_000, run: () => freeHangUps.forget() },
     {
       name: 'pay-shares',

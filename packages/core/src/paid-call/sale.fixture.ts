@@ -77,6 +77,7 @@ export function saleOf(how: { identity: string | null; onChain?: OnChainPayment;
     },
     input: {},
     claim: null,
+    terms: undefined,
     isKept: identity !== null,
   };
 }

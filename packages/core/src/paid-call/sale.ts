@@ -1,6 +1,6 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
 import type { Service, ServiceStream } from '../service/define.ts';
-import type { ReadCall, SentRequest } from '../service/route.ts';
+import type { KeyTerms, ReadCall, SentRequest } from '../service/route.ts';
 import type { Fate } from './fate.ts';
 import type { NamedRequest } from './followed-calls.ts';
 import type { PaymentInFlight } from './inside/call-steps.ts';
@@ -138,6 +138,8 @@ export interface Sale extends Asked {
   readonly input: unknown;
   /** What the answer is bound to beside the payment; see `claim.ts`. */
   readonly claim: Buffer | null;
+  /** What the seller gives to the key that pays; undefined: nothing, or no key pays. */
+  readonly terms: KeyTerms | undefined;
   /** Whether the answer is stored with the charge, because the same call may ask for it again. */
   readonly isKept: boolean;
 }

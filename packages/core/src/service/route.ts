@@ -25,6 +25,27 @@ export interface ReadCall {
   priceMicros: bigint;
   /** The address that is bought, from its slash on. */
   address: string;
+  /**
+   * What the keys of an account are asked for this call; absent where all have the list price and no bounds.
+   *
+   * @throws ServiceFailure 400 for a call that has no price for these keys; nothing is charged
+   */
+  keyTerms?(accountId: bigint): KeyTerms;
+}
+
+/** What a seller gives to a key, counted together with all keys that were bought with its credit. */
+export interface CallBounds {
+  /** How many calls of a day (UTC) cost nothing, for keys whose credit was ever paid for. */
+  readonly freeCallsPerDay: number;
+  /** The most calls that begin in a minute, by the clock; null: no bound. */
+  readonly callsPerMinute: number | null;
+  /** The most calls that begin on a day (UTC); null: no bound. */
+  readonly callsPerDay: number | null;
+}
+
+/** What a key is asked for one call. Wallets pay the list price. */
+export interface KeyTerms extends CallBounds {
+  readonly priceMicros: bigint;
 }
 
 export interface ServiceRoute {
@@ -51,4 +72,6 @@ export interface ShownRoute {
   readonly example: { url: string; headers: Readonly<Record<string, string>>; body: unknown };
   /** Null where all calls cost the same. */
   readonly prices: { lowestUsd: string; highestUsd: string; decidedBy: string } | null;
+  /** What each key has beside the price; absent where it is nothing. */
+  readonly bounds?: CallBounds;
 }

@@ -1,4 +1,5 @@
 /** What a tool says of itself, wherever services are tools: what it does, what it must be given, and what a call costs. */
+import { boundsWords } from './bounds-words.ts';
 import type { Service } from './define.ts';
 import { inputSchemaOf } from './json-schema.ts';
 import { eitherOr } from './tool-schema.ts';
@@ -21,7 +22,7 @@ export function aboutTool(
   return [
     service.summary,
     ...(needs === null ? [] : [needs]),
-    `Costs ${service.priceUsd} USD a call, charged only with an answer.`,
+    `Costs ${service.priceUsd} USD a call, charged only with an answer.${boundsWords(service)}`,
     ...(untrustedPathsOf(service).length === 0 ? [] : [BY_OUTSIDERS]),
     ...(available ? [] : [message ?? 'It is not for sale now.']),
   ].join(' ');

@@ -342,12 +342,66 @@ describe('a problem', () => {
   });
 });
 
+describe('what keys are given beside the price', () => {
+  const withPlans = (plans: string, fields: string) => `plans: ${plans}\n${withRoute(fields)}`;
+
+  test('is the same for all keys, but for those of a plan, which has the rest from the route', () => {
+    const { bounds, plans, sale } = only(
+      read(
+        withPlans(
+          '{ a: { accounts: [1001, 1002] }, b: { accounts: [1003] }, c: { accounts: [1004] } }',
+          'price: "1", freeCallsPerDay: 2, quota: { perMinute: 3 }, plans: { a: { price: "0.5" }, b: { quota: false }, c: { freeCallsPerDay: 0, quota: { perDay: 4 } } }',
+        ),
+      ),
+    );
+    assert.deepEqual(bounds, { freeCallsPerDay: 2, callsPerMinute: 3, callsPerDay: null });
+    assert.deepEqual(Object.fromEntries(plans), {
+      1001: { sale: { kind: 'fixed', priceMicros: 500_000n }, bounds },
+      1002: { sale: { kind: 'fixed', priceMicros: 500_000n }, bounds },
+      1003: { sale, bounds: { freeCallsPerDay: 2, callsPerMinute: null, callsPerDay: null } },
+      1004: { sale, bounds: { freeCallsPerDay: 0, callsPerMinute: null, callsPerDay: 4 } },
+    });
+  });
+
+  test('is refused where a plan or an account is none, or two plans have one account', () => {
+    for (const [plans, says] of [
+      ['{ partner: { accounts: [1001] } }', /there is no plan "partners"; did you mean "partner"/],
+      ['{ partners: { accounts: [] } }', /accounts/],
+      ['{ partners: { accounts: [999] } }', /must be at least 1000/],
+      ['{ partners: { accounts: [1001] }, b: { accounts: [1001] } }', /has the plan "partners" already/],
+    ] as const)
+      assert.match(
+        told(withPlans(plans, 'price: "1", plans: { partners: { price: "0.5" } }')).join('\n'),
+        says,
+      );
+  });
+});
+
 describe('a route is refused', () => {
   const rows: [fields: string, says: RegExp, key?: string][] = [
     ['summary: "x"', /has no price: write price: "0\.02"/],
     ['price: "0.01", free: true', /has price and free: keep one/],
     ['free: false', /must be true, or be left out/],
     ['price: "1", stream: { maxOpen: 1 }', /kept and no stream/],
+    ['free: true, freeCallsPerDay: 1', /freeCallsPerDay: a route that is free is called without a key/],
+    ['free: true, quota: { perDay: 1 }', /quota: a route that is free is called without a key/],
+    ['price: "1", freeCallsPerDay: 0', /must be at least 1/],
+    ['price: "1", freeCallsPerDay: 1001', /must be at most 1000/],
+    ['price: "1", quota: {}', /bounds nothing: write perMinute or perDay/],
+    ['price: "1", quota: { perMinute: 3, perDay: 2 }', /is never reached, as a day has only 2 calls/],
+    ['price: "1", plans: { p: { price: "0.5" } }', /plans\.p: there are no plans/],
+    ['price: "1", plans: { p: {} }', /changes nothing: write price/],
+    ['price: "1", plans: { p: { price: "0" } }', /must be above zero/],
+    ['price: "1", plans: { p: { quota: {} } }', /plans\.p\.quota: bounds nothing/],
+    [
+      'price: "1", plans: { p: { price: "1", priceBy: { field: a, prices: { a: "1" } } } }',
+      /keep one of them/,
+    ],
+    ['price: "1", plans: { p: { priceBy: { field: a, prices: { a: "1" } } } }', /decided by the same thing/],
+    [
+      'priceBy: { field: a, prices: { a: "1" } }, plans: { p: { priceBy: { field: b, prices: { a: "1" } } } }',
+      /decided by the same thing/,
+    ],
     ['price: "1", maxAnswerBytes: 1400001', /at most 1400000 bytes/],
     ['price: "1", answer: streamed, timeoutMs: 1', /stream\.maxMs/],
     ['price: "1", success: { status: [304] }', /must be at most 299/],

@@ -1,4 +1,5 @@
 /** A configuration as the server uses it: checked, with everything resolved, and never changed. */
+import type { CallBounds } from '@farebox/core/service/route';
 import type { Method, PathPattern } from './route-key.ts';
 
 /** A secret that is sent to an upstream. It is in no field, so that no log and no copy of the object holds it. */
@@ -84,6 +85,12 @@ export interface SuccessRule {
   readonly minBytes: number;
 }
 
+/** What keys of a plan are asked and given at a route. */
+export interface RoutePlan {
+  readonly sale: Sale;
+  readonly bounds: CallBounds;
+}
+
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 export interface Route {
@@ -93,6 +100,10 @@ export interface Route {
   readonly path: PathPattern;
   readonly upstream: Upstream;
   readonly sale: Sale;
+  /** What each key is given beside the price. */
+  readonly bounds: CallBounds;
+  /** What keys of single accounts are asked and given, by the numbers of the accounts. */
+  readonly plans: ReadonlyMap<string, RoutePlan>;
   readonly effect: 'read' | 'write';
   readonly upstreamKnowsIdempotencyKey: boolean;
   readonly success: SuccessRule;

@@ -6,6 +6,7 @@ import { priceOfExample } from './price-of-request.ts';
 import type { FieldPath } from './problem.ts';
 import type { Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
 import { resolveSale } from './resolve-sale.ts';
+import { type Plans, resolveTerms } from './resolve-terms.ts';
 import type { Complain } from './resolve-upstream.ts';
 import { parametersOf, type RouteKey, readRouteKey } from './route-key.ts';
 import { LONGEST_KEPT_MS, MOST_KEPT_BYTES, type RouteInput } from './schema.ts';
@@ -18,7 +19,7 @@ const ANY_SUCCESS = Array.from({ length: 100 }, (_, index) => 200 + index).filte
 export function resolveRoute(
   written: string,
   input: RouteInput,
-  upstreams: ReadonlyMap<string, Upstream>,
+  { upstreams, plans }: { upstreams: ReadonlyMap<string, Upstream>; plans: Plans },
   complain: Complain,
 ): Route | null {
   const at: FieldPath = ['routes', written];
@@ -45,6 +46,7 @@ export function resolveRoute(
     path: key.path,
     upstream,
     sale,
+    ...resolveTerms({ key, input, sale }, plans, at, complain),
     effect: input.effect ?? (key.method === 'GET' ? 'read' : 'write'),
     upstreamKnowsIdempotencyKey: input.upstreamKnowsIdempotencyKey ?? false,
     success: successOf(input, requestHeaders, at, complain),

@@ -12,7 +12,12 @@ const WAYS = ['price', 'priceBy', 'metered', 'free'] as const;
 const SOURCES = ['field', 'header', 'query', 'path'] as const;
 
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */
-export function resolveSale(key: RouteKey, input: RouteInput, at: FieldPath, complain: Complain): Sale {
+export function resolveSale(
+  key: RouteKey,
+  input: Pick<RouteInput, (typeof WAYS)[number]>,
+  at: FieldPath,
+  complain: Complain,
+): Sale {
   const ways = WAYS.filter((way) => input[way] !== undefined);
   if (ways.length !== 1)
     complain(

@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { FieldPath } from './problem.ts';
 import type { HouseServiceRule, ProxyConfig, Route } from './proxy-config.ts';
 import { resolveRoute } from './resolve-route.ts';
+import { resolvePlans } from './resolve-terms.ts';
 import { type Complain, type Environment, resolveUpstream } from './resolve-upstream.ts';
 import { type RouteKey, shapeOf } from './route-key.ts';
 import type { configSchema } from './schema.ts';
@@ -38,8 +39,9 @@ export function resolveConfig(
       resolveUpstream(name, each, surroundings.env, complain),
     ]),
   );
+  const plans = resolvePlans(input.plans ?? {}, complain);
   const routes = Object.entries(input.routes ?? {}).flatMap(([key, each]) => {
-    const route = resolveRoute(key, each, upstreams, complain);
+    const route = resolveRoute(key, each, { upstreams, plans }, complain);
     if (route === null) return [];
     const refused = surroundings.refusedKey?.(route) ?? null;
     if (refused !== null) complain(['routes', key], refused);

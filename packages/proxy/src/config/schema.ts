@@ -10,6 +10,11 @@ const TOKEN = ['$', '{WEATHER_TOKEN}'].join('');
 
 const MOST_ROUTES = 5_000;
 const MOST_UPSTREAMS = 200;
+const MOST_PLANS = 100;
+/** Free calls are counted one by one. */
+const MOST_FREE_A_DAY = 1_000;
+/** Accounts with a lower number are the house's. */
+const FIRST_CUSTOMER = 1_000;
 /** The largest answer that the database keeps for a repeat. */
 export const MOST_KEPT_BYTES = 1_400_000;
 /** Callers over HTTP wait no longer for an answer in one piece. */
@@ -277,6 +282,41 @@ const stream = z.strictObject({
     ),
 });
 
+const quota = z.strictObject({
+  perMinute: whole(1, 1_000_000)
+    .optional()
+    .describe('The most calls of this route that a key may begin in a minute. Default: no bound'),
+  perDay: whole(1, 1_000_000_000)
+    .optional()
+    .describe('The most calls of this route that a key may begin on a day (UTC). Default: no bound'),
+});
+
+const planOfRoute = z.strictObject({
+  price: money.optional().describe('Price of one call in USD, in quotes, for keys of this plan'),
+  priceBy: priceBy
+    .optional()
+    .describe('Prices for keys of this plan, decided by the same thing as the prices of the route'),
+  freeCallsPerDay: whole(0, MOST_FREE_A_DAY)
+    .optional()
+    .describe(
+      'How many calls of a day (UTC) cost keys of this plan nothing. Default: as many as the route says',
+    ),
+  quota: z
+    .union([quota, z.literal(false)])
+    .optional()
+    .describe('Bounds for keys of this plan in place of those of the route; false: none'),
+});
+
+const plan = z.strictObject({
+  accounts: z
+    .array(z.int().min(FIRST_CUSTOMER).max(Number.MAX_SAFE_INTEGER))
+    .min(1)
+    .max(10_000)
+    .describe(
+      'Whose keys have this plan: the numbers of their accounts, as /admin shows them. They stay when a key is rotated',
+    ),
+});
+
 const example = z.strictObject({
   params: named(z.string().max(64), z.string().min(1).max(200), 32)
     .optional()
@@ -302,6 +342,17 @@ const route = z.strictObject({
     .optional()
     .describe('A price by what comes out, up to a ceiling. Only keys pay for such a route, and no wallets'),
   free: z.literal(true).optional().describe('The route costs nothing'),
+  freeCallsPerDay: whole(1, MOST_FREE_A_DAY)
+    .optional()
+    .describe(
+      'How many calls of a day (UTC) cost a key nothing, if credit on it was ever paid for. Keys that were bought with its credit count with it. Default: none',
+    ),
+  quota: quota
+    .optional()
+    .describe('The most calls that a key may begin; a further one is refused, uncharged'),
+  plans: named(word, planOfRoute, MOST_PLANS)
+    .optional()
+    .describe('Other prices and bounds for the keys of a plan, by its name under "plans"'),
   effect: z
     .enum(['read', 'write'])
     .optional()
@@ -381,6 +432,9 @@ export const configSchema = z
       .describe(
         'All that is sold, by method and public path, such as "GET /v1/stations/:id". Other paths are not sent on',
       ),
+    plans: named(word, plan, MOST_PLANS)
+      .optional()
+      .describe('Customers whose keys have prices and bounds of their own, by names of your own'),
     services: named(z.string().max(200), houseService, 500)
       .optional()
       .describe('Prices and availability of services that the server ships with, by their paths'),
@@ -393,6 +447,7 @@ export const configSchema = z
 /** A configuration as it is written. */
 export type ConfigInput = z.input<typeof configSchema>;
 export type RouteInput = z.output<typeof route>;
+export type PlanOfRouteInput = z.output<typeof planOfRoute>;
 export type UpstreamInput = z.output<typeof upstream>;
 
 /** The configuration's JSON Schema, as editors read it. */

@@ -1,8 +1,8 @@
 /** A call of a route: which of a request goes to its upstream, what that costs, and what a payment for it is bound to. */
 import { createHash } from 'node:crypto';
-import type { ReadCall } from '@farebox/core/service/route';
+import type { CallBounds, ReadCall } from '@farebox/core/service/route';
 import { invalidInput, ServiceFailure } from '@farebox/core/words/failure';
-import { priceOfRequest } from '../config/price-of-request.ts';
+import { type PricedRequest, priceOfRequest } from '../config/price-of-request.ts';
 import type { Route } from '../config/proxy-config.ts';
 import { type FlatHeaders, headersForUpstream } from '../wire/headers.ts';
 import { readAddress, upstreamTarget } from '../wire/path.ts';
@@ -66,7 +66,8 @@ export function readRequest(parts: SentBy, { url, rawHeaders, rawBody }: Written
   const parameters = parametersAt(route, address.segments);
   const { query } = address;
   const bytes = body ?? new Uint8Array();
-  const priceMicros = priceOfRequest(route.sale, { parameters, query, rawHeaders, body: bytes });
+  const priced = { parameters, query, rawHeaders, body: bytes };
+  const priceMicros = priceOfRequest(route.sale, priced);
   const sent = (name: string) => headers.some((each, index) => index % 2 === 0 && each === name);
   const fingerprint = fingerprintOf(route, url, headers, body);
   const input: RouteCall = {
@@ -77,7 +78,28 @@ export function readRequest(parts: SentBy, { url, rawHeaders, rawBody }: Written
     mayBeEncoded: route.requestHeaders.includes('accept-encoding') && sent('accept-encoding'),
     fingerprint,
   };
-  return { input, priceMicros, address: url, fingerprint };
+  return { input, priceMicros, address: url, fingerprint, ...keyTermsOf(route, priced, priceMicros) };
+}
+
+/** How the terms of an account's keys are found; nothing where all have the list price and no bounds. */
+function keyTermsOf(
+  { sale, bounds, plans }: Route,
+  priced: PricedRequest,
+  listMicros: bigint,
+): Pick<ReadCall, 'keyTerms'> {
+  if (plans.size === 0 && !isBounding(bounds)) return {};
+  return {
+    keyTerms(accountId) {
+      const plan = plans.get(String(accountId)) ?? { sale, bounds };
+      const priceMicros = plan.sale === sale ? listMicros : priceOfRequest(plan.sale, priced);
+      return Object.assign({ priceMicros }, plan.bounds);
+    },
+  };
+}
+
+/** Whether keys are given anything beside the price. */
+export function isBounding({ freeCallsPerDay, callsPerMinute, callsPerDay }: CallBounds): boolean {
+  return freeCallsPerDay > 0 || callsPerMinute !== null || callsPerDay !== null;
 }
 
 /** The request that a JSON object stands for. @throws ServiceFailure 400 when it does not fit */

@@ -6,7 +6,7 @@ import type { ShownRoute } from '@farebox/core/service/route';
 import type { MeterRule, PriceSource, Route } from '../config/proxy-config.ts';
 import { askUpstream, routeStream, wholeBoundsOf } from './ask-upstream.ts';
 import { unanswered } from './no-answer.ts';
-import { type RouteCall, readRequest, type SentBy, written } from './route-call.ts';
+import { isBounding, type RouteCall, readRequest, type SentBy, written } from './route-call.ts';
 import { exampleOf, fieldsOf } from './route-input.ts';
 
 /** The means by which a route is sold. */
@@ -60,7 +60,7 @@ export function routeService(parts: RouteParts): Service {
 
 /** A route as documents show it. */
 function shownOf(route: Route): ShownRoute {
-  const { request, response, sale, example } = route;
+  const { request, response, sale, example, bounds } = route;
   const { params = {}, query = {}, headers = {}, body } = example ?? {};
   const path = route.path.segments
     .map((each) => (each.kind === 'literal' ? each.text : encodeURIComponent(params[each.name] ?? each.name)))
@@ -71,6 +71,7 @@ function shownOf(route: Route): ShownRoute {
     query: request.query,
     body: request.body,
     answer: response,
+    ...(isBounding(bounds) ? { bounds } : {}),
     example: { url: `/${path}${search.size === 0 ? '' : `?${search}`}`, headers, body },
     prices: pricesOf(sale),
   };

@@ -14,13 +14,15 @@
 -- refused does not hold back the others. It waits for nobody's lock.
 --
 -- All accounts are customers', and no call has a payment key. Those with an identity have different ones within a batch,
--- and no call comes twice (the caller sees to it). p_identity, p_fingerprint: NULL arrays where no call has one.
+-- and no call comes twice (the caller sees to it). p_identity, p_fingerprint: NULL arrays where no call has one; p_free,
+-- p_per_minute, p_per_day as well: the terms of its account's keys, as in `call_terms_take`.
 --
--- status[i], available[i], answered[i]: as b_* of `calls_apply`. answered is NULL where no call has an identity.
+-- status[i], available[i], answered[i]: as b_* of `calls_apply`, and 4, 14, 15 as in `call_terms_take`. answered is NULL where
+-- no call has an identity. A free call has the price 0, and no transfer.
 CREATE OR REPLACE FUNCTION calls_begin(
   p_account bigint[], p_id uuid[], p_key bigint[], p_rail text[], p_service text[], p_price bigint[],
   p_revenue bigint[], p_ttl_ms integer[], p_identity text[], p_fingerprint bytea[], p_now timestamptz,
-  p_holder bigint,
+  p_holder bigint, p_free integer[], p_per_minute integer[], p_per_day integer[],
   OUT status smallint[], OUT available bigint[], OUT answered uuid[]
 )
 LANGUAGE plpgsql VOLATILE
@@ -41,6 +43,7 @@ DECLARE
   u_at tid[] := '{}'; u_more bigint[] := '{}';
   ceiling bigint;
   s smallint;
+  taken smallint;
   found integer;
 BEGIN
   status := array_fill(0::smallint, ARRAY[n]);
@@ -65,9 +68,10 @@ BEGIN
            -- A key without a row has been forgotten. Another replica may still know it by its text.
            coalesce(k.status, 'revoked') AS k_status, k.expires_at <= p_now AS is_expired, k.cap_per_call_micros < x.price AS is_above_cap,
            k.account_id AS k_account, k.cap_per_day_micros AS day_cap,
-           e.id AS e_id, e.state AS e_state, e.fingerprint <> x.fingerprint AS is_other_request
-    FROM unnest(p_account, p_id, p_key, p_price, p_revenue, p_identity, p_fingerprint)
-           WITH ORDINALITY AS x (account, id, key, price, revenue, identity, fingerprint, ord)
+           e.id AS e_id, e.state AS e_state, e.fingerprint <> x.fingerprint AS is_other_request,
+           x.free, x.per_minute, x.per_day
+    FROM unnest(p_account, p_id, p_key, p_price, p_revenue, p_identity, p_fingerprint, p_free, p_per_minute, p_per_day)
+           WITH ORDINALITY AS x (account, id, key, price, revenue, identity, fingerprint, free, per_minute, per_day, ord)
     LEFT JOIN LATERAL (
       SELECT * FROM ledger_transfers t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
     ) t ON true
@@ -123,6 +127,14 @@ BEGIN
       END IF;
     END IF;
 
+    -- Neither a cap nor the balance bounds a call that is free.
+    IF s IN (0, 13) AND r.t_phase IS NULL AND (r.free > 0 OR r.per_minute IS NOT NULL OR r.per_day IS NOT NULL) THEN
+      taken := call_terms_take(cur, p_id[r.ord], p_service[r.ord], r.free, r.per_minute, r.per_day,
+        s = 0 AND used + r.price <= given AND (used + r.price > ceiling) IS NOT TRUE, p_now);
+      IF taken <> 0 THEN s := taken; END IF;
+      IF taken = 4 THEN available[r.ord] := given - used; END IF;
+    END IF;
+
     -- What is refused before money is asked for is not told what is left.
     IF s <> 0 THEN status[r.ord] := s; CONTINUE; END IF;
     IF r.t_phase IS NOT NULL THEN
@@ -156,11 +168,12 @@ BEGIN
   -- Also for what had its transfer before: a call may be missing beside one that somebody else made.
   INSERT INTO calls
     (account_id, id, rail, key_id, service, price_micros, identity, fingerprint, created_at, expires_at, holder)
-  SELECT x.account, x.id, x.rail, x.key, x.service, x.price, x.identity, x.fingerprint, p_now,
+  SELECT x.account, x.id, x.rail, x.key, x.service, CASE status[x.ord] WHEN 4 THEN 0 ELSE x.price END, x.identity,
+         x.fingerprint, p_now,
          p_now + x.ttl_ms * interval '1 millisecond', p_holder
   FROM unnest(p_account, p_id, p_key, p_rail, p_service, p_price, p_identity, p_fingerprint, p_ttl_ms)
          WITH ORDINALITY AS x (account, id, key, rail, service, price, identity, fingerprint, ttl_ms, ord)
-  WHERE status[x.ord] = 0
+  WHERE status[x.ord] IN (0, 4)
   ON CONFLICT (account_id, id) DO NOTHING;
 END
 $$;

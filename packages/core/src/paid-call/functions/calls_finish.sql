@@ -72,6 +72,11 @@ BEGIN
       INSERT INTO ledger_transfers
         (account_id, id, phase, debit_account, credit_account, amount_micros, reserved_micros, code, created_at)
       SELECT account_id, id, phase, account_id, credit_account, price_micros, reserved_micros, 'call', p_now FROM ended
+      -- A free call has no transfer.
+      WHERE reserved > 0
+    ), given_back AS (
+      DELETE FROM free_calls f USING ended e
+      WHERE e.phase = 4 AND e.price_micros = 0 AND f.account_id = e.account_id AND f.call_id = e.id
     ), counted AS (
       INSERT INTO call_spending AS s (account_id, day, service, calls, spent_micros)
       SELECT account_id, today, service, count(*), sum(price_micros)::bigint FROM ended

@@ -23,6 +23,9 @@ const CALLS_BEGIN = sqlFunctionFragment('calls_begin');
 const CALLS_FINISH = sqlFunctionFragment('calls_finish');
 const CALLS_APPLY = sqlFunctionFragment('calls_apply');
 
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
 export type CallWork =
   | { kind: 'begin'; call: CallToBegin }
   | { kind: 'keep'; call: CallToKeep }
@@ -137,6 +140,7 @@ export async function applyCalls(
 function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part {
   const column = (pick: (call: CallToBegin) => Cell) => arrayLiteral(calls.map(pick));
   const anyIdentity = calls.some(({ identity }) => identity !== null);
+  const anyTerms = calls.some(({ terms }) => terms !== undefined);
   return {
     columns: fragment`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
     from: fragment`${CALLS_BEGIN}(
@@ -146,15 +150,20 @@ function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part
       ${column((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${column((c) => c.ttlMs)}::text::integer[],
       ${anyIdentity ? column((c) => c.identity) : null}::text::text[],
       ${anyIdentity ? column((c) => hexOf(c.fingerprint)) : null}::text::bytea[],
-      ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint
+      ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint,
+      ${anyTerms ? column((c) => c.terms?.freeCallsPerDay ?? null) : null}::text::integer[],
+      ${anyTerms ? column((c) => c.terms?.callsPerMinute ?? null) : null}::text::integer[],
+      ${anyTerms ? column((c) => c.terms?.callsPerDay ?? null) : null}::text::integer[]
     ) b`,
     outcomes: (answered) =>
-      calls.map((_, index) =>
-        beginOutcome(
-          answered.begin_status[index],
-          answered.begin_available[index],
-          answered.begin_answered?.[index],
-        ),
+      calls.map(
+        (_, index) =>
+          quotaOutcome(answered.begin_status[index], settings.nowMs) ??
+          beginOutcome(
+            answered.begin_status[index],
+            answered.begin_available[index],
+            answered.begin_answered?.[index],
+          ),
       ),
   };
 }
@@ -281,6 +290,12 @@ function inFlightOutcome(status: number | undefined, inFlightUnits = 0n, since: 
   return status === 42 ? { status: 'one_at_a_time' } : null;
 }
 
+/** Which quota keeps a call from beginning, by the clock that it was counted by; null when none does. */
+function quotaOutcome(status: number | undefined, nowMs: number): BeginOutcome | null {
+  if (status === 14) return { status: 'minute_quota', retryAfterMs: MINUTE_MS - (nowMs % MINUTE_MS) };
+  return status === 15 ? { status: 'day_quota', retryAfterMs: DAY_MS - (nowMs % DAY_MS) } : null;
+}
+
 function beginOutcome(
   status: number | undefined,
   availableMicros = 0n,
@@ -290,6 +305,8 @@ function beginOutcome(
   switch (status) {
     case 0:
       return { status: 'authorized', availableMicros, isKnownPayer };
+    case 4:
+      return { status: 'authorized', availableMicros, isKnownPayer, isFree: true };
     case 1:
       return { status: 'insufficient', availableMicros };
     case 2:

@@ -1,5 +1,6 @@
 /** The steps of a paid call in the database, and the possible outcomes of each. */
 import type { HouseAccount } from '../../ledger/accounts.ts';
+import type { CallBounds } from '../../service/route.ts';
 import type { OnChainPayment } from '../rail.ts';
 
 /** What the ledger needs to know of a call in order to end it. */
@@ -32,6 +33,8 @@ export interface CallToBegin extends PricedCall {
   fingerprint: Buffer | null;
   /** After this time the reconciler may release the call. */
   ttlMs: number;
+  /** What the seller gives to its key; absent: nothing but the price. */
+  terms?: CallBounds | undefined;
 }
 
 /** A payment that counts against its payer's balance until it has settled. Times are the database's own, as it writes them. */
@@ -50,7 +53,9 @@ export interface PaymentInFlight {
 
 export type BeginOutcome =
   /** `isKnownPayer`: false when the payer of a call that costs money has paid for nothing in the last 90 days. */
-  | { status: 'authorized'; availableMicros: bigint; isKnownPayer: boolean }
+  | { status: 'authorized'; availableMicros: bigint; isKnownPayer: boolean; isFree?: true }
+  /** Its key has begun as many calls of the service as it may, in this minute or on this day (UTC). */
+  | { status: 'minute_quota' | 'day_quota'; retryAfterMs: number }
   /** The payer has other payments in flight. Read its balance, and begin again with it and with `since`. */
   | { status: 'balance_needed'; since: string }
   /** The payer does not hold the price beside its payments that are in flight. */

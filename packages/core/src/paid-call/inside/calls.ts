@@ -4,7 +4,7 @@
  */
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
-import { houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
+import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
 import { GroupCommit } from '../../ledger/group-commit.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome } from './call-batch.ts';
 import type {
@@ -64,6 +64,9 @@ export interface CallStore {
 const FIRST_CUSTOMER = 1_000;
 /** How long a caller waits for its call to be begun, kept or finished. */
 const DEADLINE_MS = 4_000;
+
+/** The account that a free call would pay, which has no transfer. */
+const REVENUE_OF_FREE = String(HOUSE_ACCOUNTS.revenue_credits);
 
 /** The status of a key without a row: it was revoked, and has been forgotten since. */
 const FORGOTTEN = 'revoked';
@@ -144,20 +147,20 @@ export function createCallStore(
           select a.id from ledger_accounts a where a.id in (select account_id from due) and a.id >= ${FIRST_CUSTOMER}
           for no key update skip locked
         )
-        select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
-        from due c join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-        where c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)
+        select c.id, c.account_id, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
+        from due c left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        where (c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)) and (t.id is not null or c.price_micros = 0)
         order by c.expires_at limit ${limit}`;
       return rows.map(openCall);
     },
 
     async heldByEnded(limit) {
       const rows = await sql<OpenRow[]>`
-        select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
+        select c.id, c.account_id, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
         from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
         join replicas r on r.id = c.holder and r.ended_at is not null
-        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-        limit ${limit}`;
+        left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        where t.id is not null or c.price_micros = 0 limit ${limit}`;
       return rows.map(openCall);
     },
 

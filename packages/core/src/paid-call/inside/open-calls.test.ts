@@ -8,6 +8,7 @@ import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
 import type { CallToBegin } from './call-steps.ts';
 import { type CallStore, createCallStore } from './calls.ts';
+import { createFreeCalls } from './free-calls.ts';
 import { createReconciler } from './reconcile-calls.ts';
 import { createUndeliveredCalls } from './undelivered.ts';
 
@@ -37,6 +38,7 @@ const reconcile = () =>
     calls,
     undelivered: createUndeliveredCalls(database.sql, () => Date.now()),
     ledger,
+    freeCalls: createFreeCalls(database.sql, () => Date.now()),
     report: () => {},
   }).run();
 
@@ -205,6 +207,7 @@ test('a call that is reported while others are being stored is not dropped with 
       },
     },
     ledger,
+    freeCalls: createFreeCalls(database.sql, () => Date.now()),
     report: () => {},
   });
   reconciler.undelivered({ ...first, retrievable: false });

@@ -2,6 +2,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { PricedCall } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
+import type { FreeCalls } from './free-calls.ts';
 import type { LeasedCall, UndeliveredCall, UndeliveredCalls } from './undelivered.ts';
 
 const BATCH = 200;
@@ -23,6 +24,7 @@ export function createReconciler(parts: {
   calls: CallStore;
   undelivered: UndeliveredCalls;
   ledger: Ledger;
+  freeCalls: Pick<FreeCalls, 'giveBack'>;
   report(outcome: string, count: number): void;
 }) {
   const { calls, ledger } = parts;
@@ -33,17 +35,11 @@ export function createReconciler(parts: {
     const takenMicros = status === 'done' ? null : await parts.undelivered.takenFor(call);
     if (takenMicros === null) parts.report('released', 1);
     else if (call.retrievable) parts.report('kept', 1);
-    else {
-      await ledger.transfer({
-        id: transferIdFor(`refund:${call.id}`),
-        accountId: call.accountId,
-        phase: 'posted',
-        side: 'credit',
-        house: call.revenue,
-        amountMicros: takenMicros,
-        code: 'call_refund',
-        note: `undelivered call ${call.id}`,
-      });
+    else if (call.priceMicros === 0n) {
+      await parts.freeCalls.giveBack(call);
+      parts.report('refunded', 1);
+    } else {
+      await ledger.transfer(refundOf(call));
       parts.report('refunded', 1);
     }
     await parts.undelivered.done(call);
@@ -109,6 +105,19 @@ export function createReconciler(parts: {
         if (open.length < BATCH || released === 0) return ended;
       }
     },
+  };
+}
+
+function refundOf({ id, accountId, revenue, priceMicros }: PricedCall): Parameters<Ledger['transfer']>[0] {
+  return {
+    id: transferIdFor(`refund:${id}`),
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: revenue,
+    amountMicros: priceMicros,
+    code: 'call_refund',
+    note: `undelivered call ${id}`,
   };
 }
 

@@ -2,6 +2,7 @@
 import { Problem, unavailable } from '../../http/problem.ts';
 import { withRate } from '../../http/rate-limit.ts';
 import type { Availability } from '../../service/availability.ts';
+import type { CallBounds } from '../../service/route.ts';
 import type { Challenge } from '../challenge.ts';
 import type { Door } from '../door.ts';
 import { tellFate } from '../fate.ts';
@@ -48,7 +49,7 @@ export function paidByKeyAlone(): PaymentRefused {
 
 /** Why a call was not begun, as the error to throw. */
 export async function notBegun(
-  { rail, quote, payment, report, money }: Sale,
+  { rail, quote, payment, report, money, terms }: Sale,
   begun: BeginOutcome,
 ): Promise<Error> {
   switch (begun.status) {
@@ -68,6 +69,10 @@ export async function notBegun(
         'Wait until they have settled, or fund the wallet, and send the same payment again.',
         { inFlightUnits: String(begun.inFlightUnits) },
       );
+    case 'minute_quota':
+    case 'day_quota':
+      money.fate = 'free';
+      return quotaReached(begun, terms);
     case 'one_at_a_time':
       money.fate = 'free';
       return new Problem(
@@ -89,6 +94,22 @@ export async function notBegun(
       report.outcome = 'conflict';
       return unavailable('STILL_RUNNING', 'The same request is still running.', 2_000);
   }
+}
+
+/** The refusal of a call beyond what its seller lets a key begin; nothing is charged. */
+function quotaReached(
+  { status, retryAfterMs }: Extract<BeginOutcome, { retryAfterMs: number }>,
+  terms: CallBounds | undefined,
+): Problem {
+  const isOfMinute = status === 'minute_quota';
+  const [per, calls] = isOfMinute ? ['minute', terms?.callsPerMinute] : ['day (UTC)', terms?.callsPerDay];
+  const retryAfter = Math.ceil(retryAfterMs / 1_000);
+  return new Problem(
+    429,
+    isOfMinute ? 'MINUTE_QUOTA_REACHED' : 'DAY_QUOTA_REACHED',
+    `A key begins at most ${calls} calls of this service a ${per}; keys that were bought with its credit count with it.`,
+    { details: { charged: false, quota: calls, retryAfter }, headers: { 'retry-after': String(retryAfter) } },
+  );
 }
 
 /** Turns any thrown value into an answer that says what became of the money. */

@@ -100,6 +100,7 @@ export class Reservations {
         inFlight,
         fingerprint,
         ttlMs: longestMs(sale) + RECONCILE_GRACE_MS,
+        terms: sale.terms,
       })
       .catch((error: unknown) => {
         if (error instanceof QueueFull || error instanceof NotBegun) throw error;
