@@ -127,7 +127,7 @@ export const CORE: House = {
     },
     {
       room: 'operator/',
-      knows: ['ledger/', 'keys/', 'http/', 'db/', 'service/sources.ts', 'relayer/gas-tanks.ts'],
+      knows: ['ledger/', 'keys/', 'http/', 'db/', 'service/sources.ts', 'stock/', 'relayer/gas-tanks.ts'],
       because: 'The operator sees the books, and moves money by the ledger alone.',
     },
     {
@@ -204,6 +204,11 @@ export const CORE: House = {
       knows: ['paid-call/', 'service/define.ts', 'keys/', 'ledger/', 'db/'],
       because: 'The paid call knows sold keys only as a capability of a service.',
     },
+    {
+      room: 'stock/',
+      knows: ['service/', 'ledger/money.ts', 'db/', 'http/problem.ts'],
+      because: 'What is sold, and at which price, is decided without knowing how it is paid.',
+    },
     { room: 'threads/', knows: [], because: 'A thread does not know what is computed in it.' },
     {
       room: 'topup/',
@@ -251,7 +256,7 @@ export const CORE: House = {
         'http/{operation,proxy-check,rate-limit,server}.ts',
         'jobs/schedule.ts',
         'paid-call/',
-        'service/define.ts',
+        'service/{define,shelf}.ts',
         'shop.ts',
       ],
       because: 'What a part is, and what every part gets; types alone.',

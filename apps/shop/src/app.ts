@@ -30,9 +30,10 @@ import { openReceipts, openX402, X402 } from '@farebox/core/rails/x402/part';
 import { openGas } from '@farebox/core/relayer/part';
 import { openSecretRegister, SECRETS } from '@farebox/core/secrets/part';
 import { openSoldKeys, SOLD_KEYS } from '@farebox/core/sold-keys/part';
+import { openStock, type StockSource } from '@farebox/core/stock/part';
 import { openTopup, TOPUP } from '@farebox/core/topup/part';
 import { openWebhooks, WEBHOOKS } from '@farebox/core/webhooks/part';
-import { type OpenRoutes, openProxy, PROXY } from '@farebox/proxy/part';
+import { type LiveRoutes, openProxy, PROXY } from '@farebox/proxy/part';
 import { EVM_YIELD, openEvmYield } from '@farebox/yield/evm/part';
 import { FREE_READS, openFreeReads } from '@farebox/yield/free-reads/part';
 import { openYieldKeeper, YIELD_KEEPER } from '@farebox/yield/keeper/part';
@@ -48,11 +49,16 @@ export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS, ...YIELD] as cons
 
 export type App = ReturnType<typeof createApp>;
 
-type AppNeeds = HouseNeeds & { config: ConfigOf<typeof DECLARED>; routes?: OpenRoutes | null };
+type AppNeeds = HouseNeeds & {
+  config: ConfigOf<typeof DECLARED>;
+  routes?: LiveRoutes | null;
+  /** From what is sold; the services of the house alone unless given. */
+  source?: StockSource;
+};
 
 /** Puts the server together. It does not listen yet, and its jobs do not run yet. */
-export function createApp({ config, routes, ...given }: AppNeeds) {
-  const { nowMs, pools, services } = given;
+export function createApp({ config, routes, source, ...given }: AppNeeds) {
+  const { nowMs, pools } = given;
   const { host, production, publicUrl } = config.house;
   const house = openHouse(config.house, given);
   const secrets = config.secrets.secrets.reveal().versions;
@@ -60,7 +66,7 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
   const seal = createAnswerSeal(secrets);
   const metrics = createCallMetrics();
   const register = openSecretRegister(house, config.secrets, seal);
-  const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
+  const keyed = openKeys(house, config.keys, { ledger, secrets });
   const { keys, trials } = keyed;
   const mail = openMail(house, config.mail);
   const cardMoney = openCardMoney(house, config.cards, { ledger, keys, secrets, mailer: mail.mailer });
@@ -74,14 +80,13 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
   const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });
   const byX402 = openX402(house, config.x402, { upstreams, secrets, gas, settlement: metrics.settlement });
   const { x402, walletsPay } = byX402;
-  const byMpp = openMpp(house, config.mpp, { x402, gas, services, settlement: metrics.settlement });
+  const byMpp = openMpp(house, config.mpp, { x402, gas, settlement: metrics.settlement });
   const credits = creditsRail(house, { keys, debts, walletsPay, chargesCards: cards !== null });
   // Who sends a payment beside a key means the payment: clients keep sending a key that ran dry.
   const rails = [x402.rail, ...byMpp.elsewhere, credits];
   const sales = openSales(house, config.paidCall.settings, {
     ledger,
     seal,
-    services,
     metrics,
     sources: sources.upstreams,
     receiptsAt: byX402.receiptsAt,
@@ -89,11 +94,13 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
     capable: () => parts,
     keyUsed: webhooks.keyUsed,
   });
-  const atX402 = openX402Door(house, { services, rails, sales });
+  const atX402 = openX402Door(house, { rails, sales });
+  const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
   const pages = openPages(house);
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
+    stock,
     register,
     openOperations(house, config.operations, { parts: () => parts, publicUrl }),
     mail,
@@ -121,19 +128,20 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
       mpp: byMpp.offer,
     }),
     atX402,
-    openMppDoor(house, { mpp: byMpp.mpp, sold: byMpp.sold, sales, x402: x402.rail, credits }),
-    openMcp(house, config.mcp, { services, sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),
-    openA2a(house, config.a2a, { services, sales, keys, x402: x402.rail, credits }),
-    openLegacy(house, { services, sales, credits, checkout: cards?.checkout ?? null, walletsPay }),
+    openMppDoor(house, { mpp: byMpp.mpp, sales, x402: x402.rail, credits }),
+    openMcp(house, config.mcp, { sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),
+    openA2a(house, config.a2a, { sales, keys, x402: x402.rail, credits }),
+    openLegacy(house, { sales, credits, checkout: cards?.checkout ?? null, walletsPay }),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, collectAfter }),
     openSoldKeys(house, { ...config.paidCall.settings, ...config.soldKeys.settings }, { ledger, keys, seal }),
     openReceipts(house, { settlements: sales.settlements, x402, walletsPay }),
-    openProxy(house, { routes, services, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
+    openProxy(house, { routes, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
     openOperator(house, config.operator, {
       ledger,
       keys,
       cardMoney,
       payments: sales.payments,
+      stock: stock.desk,
       books: booksOf(DECLARED),
       trialBudgetMicrosPerDay: config.keys.settings.trialBudgetMicrosPerDay,
       sources: sources.forOperator,
@@ -145,5 +153,6 @@ export function createApp({ config, routes, ...given }: AppNeeds) {
   const { calls, reconciler, settlementFinisher } = sales;
   const ofMoney = { keys, ledger, trials, cards, debts, walks, dataLists: sources.dataLists };
   const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall };
-  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls };
+  const { reload } = stock;
+  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls, reload };
 }

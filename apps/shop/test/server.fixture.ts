@@ -13,7 +13,7 @@ import { usdToMicros } from '../../../packages/core/src/ledger/money.ts';
 import { chooseServices } from '../../../packages/core/src/service/choose.ts';
 import type { Service } from '../../../packages/core/src/service/define.ts';
 import { upstreamBaseUrlVariable } from '../../../packages/core/src/words/upstream-variables.ts';
-import type { OpenRoutes } from '../../../packages/proxy/src/part.ts';
+import { LiveRoutes, type OpenRoutes } from '../../../packages/proxy/src/part.ts';
 import {
   createUpstreamSandbox,
   SANDBOX_KEYS,
@@ -85,7 +85,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const services = [...(options.services ?? chosen.sold), ...(routes?.services ?? [])];
   const app = createApp({
     config,
-    routes,
+    routes: routes === null ? null : new LiveRoutes(routes),
     baseUrl: config.house.publicUrl ?? 'http://farebox.test',
     version: '0.0.0-test',
     pools: options.pools,

@@ -10,8 +10,8 @@ import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { allowBrowsers, createHttpServer } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
-import { firstCallOf } from './service/choose.ts';
 import type { Service } from './service/define.ts';
+import { Shelf } from './service/shelf.ts';
 import type { Shop } from './shop.ts';
 
 /** More names than a flood can push out while their minute runs. */
@@ -60,6 +60,7 @@ export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
   const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
   const { pools, baseUrl, version, services, tags, leftOut = [], logger, nowMs } = needs;
   const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
+  const shelf = new Shelf({ services, tags, leftOut }, nowMs);
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   return {
     pools,
@@ -67,12 +68,18 @@ export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
     version,
     sandbox,
     shop,
-    tags,
-    leftOut,
+    shelf,
     logger,
     addresses,
     nowMs,
-    firstCall: firstCallOf(services),
+    firstCall: {
+      get path() {
+        return shelf.firstCall.path;
+      },
+      get body() {
+        return shelf.firstCall.body;
+      },
+    },
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
     limitByAddress: (perMinute = rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
@@ -126,10 +133,7 @@ export function assemble(
     for (const each of [method].flat())
       routes.push({ method: each, path: url, ...(operation === undefined ? {} : { operation }) });
   });
-  allowBrowsers(
-    http,
-    parts.flatMap(({ requestHeaders = [] }) => requestHeaders),
-  );
+  allowBrowsers(http, () => parts.flatMap(({ requestHeaders = [] }) => requestHeaders));
   for (const part of parts) part.routes?.(http);
   const leave = () => {
     for (const part of parts) part.drain?.();

@@ -14,6 +14,8 @@ import type { RateLimit, ReturningLimit } from './http/rate-limit.ts';
 import type { LostPage } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
+import type { Service } from './service/define.ts';
+import type { Shelf } from './service/shelf.ts';
 import type { Shop } from './shop.ts';
 
 export interface House {
@@ -24,10 +26,10 @@ export interface House {
   /** Whether the money is that of a sandbox. It is told to whoever is about to pay, and decides nothing else. */
   sandbox: boolean;
   shop: Shop;
-  /** The call of a service that somebody with a new key is shown. */
+  /** What is sold now. Read it anew for each request: another table may take its place at any time. */
+  shelf: Shelf;
+  /** The call of a service that somebody with a new key is shown; it follows the shelf. */
   firstCall: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
-  /** Paths of services that there are and that are not sold here: whoever asks for one is told so. */
-  leftOut: readonly string[];
   logger: FastifyBaseLogger;
   addresses: AddressReader;
   /** The address that a request counts for. */
@@ -36,8 +38,6 @@ export interface House {
   limit(perMinute: number): ReturningLimit;
   /** A new rate limit by caller address, counted in this process. Its default is configured. */
   limitByAddress(perMinute?: number): RateLimit;
-  /** The categories of what is sold, in the order of the catalog, and what each holds. */
-  tags: Readonly<Record<string, string>>;
   nowMs(): number;
 }
 
@@ -50,8 +50,10 @@ export interface Part {
   assets?: Readonly<Record<string, string>>;
   /** The page for browsers that ask for what is not there. One part has it. */
   lost?: LostPage;
-  /** Headers of requests to it, beside those of any request: a browser asks before it sends them. */
-  requestHeaders?: readonly string[];
+  /** Headers of requests to it, beside those of any request: a browser asks before it sends them. Read for each who asks. */
+  readonly requestHeaders?: readonly string[];
+  /** Why it cannot sell these services, in a sentence; null: it can. */
+  refuses?(services: readonly Service[]): string | null;
   /** How its routes are described, and which are not. */
   operations?: readonly Described[];
   jobs?: readonly Job[];
@@ -73,6 +75,8 @@ export interface Part {
   railStandings?(): readonly RailStanding[];
   /** Null while it is ready for calls; else why it is not. */
   notReady?(): Promise<string | null>;
+  /** What `/health/ready` says beside. @param isFromWithin whether an operator's machine asks */
+  readiness?(isFromWithin: boolean): Readonly<Record<string, unknown>> | null;
   /** No new calls come from here on. */
   drain?(): void;
   /** Tells the log what is open when the process is ended by force: nobody else may know of it. */

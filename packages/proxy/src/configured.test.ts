@@ -29,34 +29,32 @@ const OWN = ['nickel', 'dime'].map((path) =>
 function shopOf(text: string | null) {
   const file = text === null ? null : join(folder, 'farebox.config.yaml');
   if (file !== null && text !== null) writeFileSync(file, text);
-  return configuredShop({ file: () => file, environment: {}, version: '0', nowMs: () => 0 });
+  return configuredShop({ file, own: OWN, tags: {}, environment: {}, version: '0', nowMs: () => 0 });
 }
 
 test('a shop without a file sells what it has', async () => {
-  const shop = shopOf(null);
-  assert.equal(await shop.services(OWN), OWN);
-  assert.deepEqual([shop.withheld(), shop.tags(), shop.routes()], [[], {}, null]);
+  const shop = await shopOf(null);
+  assert.deepEqual([shop.services, shop.withheld, shop.tags, shop.routes], [OWN, [], {}, null]);
 });
 
 test('the file sets prices of services, takes them off sale and out of MPP, and adds routes behind them', async () => {
-  const shop = shopOf(`
+  const shop = await shopOf(`
 upstreams: { api: { url: "http://127.0.0.1:9", prefix: "/" } }
 routes: { "GET /v1/now": { upstream: api, price: "0.01", tags: [Clocks] } }
 services:
   nickel: { price: "0.070001", mpp: false }
   dime: { available: false }
 `);
-  const services = await shop.services(OWN);
   assert.deepEqual(
-    services.map(({ path, priceUsd, mpp }) => [path, priceUsd, mpp]),
+    shop.services.map(({ path, priceUsd, mpp }) => [path, priceUsd, mpp]),
     [
       ['nickel', '0.070001', false],
       ['dime', '0.05', true],
       ['get-v1-now', '0.01', true],
     ],
   );
-  assert.deepEqual([shop.withheld(), Object.keys(shop.tags())], [['dime'], ['Clocks']]);
-  await shop.routes()?.close();
+  assert.deepEqual([shop.withheld, Object.keys(shop.tags)], [['dime'], ['Clocks']]);
+  await shop.routes?.close();
 });
 
 test('a header that never passes is refused where a route names it', async () => {
@@ -66,7 +64,7 @@ upstreams: { api: { url: "http://127.0.0.1:9", prefix: "/" } }
 routes: { "POST /m": { upstream: api, price: "0.01", ${named} } }
 `);
     await assert.rejects(
-      shop.services(OWN),
+      shop,
       /POST \/m"\]\.(requestHeaders\[0\]: it is never sent on|answerHeaders\[0\]: it never comes back)/,
     );
   }
@@ -80,7 +78,7 @@ routes:
   "POST /n": { upstream: api, price: 0.10 }
 services: { nickle: { price: "0.01" } }
 `);
-  await assert.rejects(wrong.services(OWN), (error: Error) => {
+  await assert.rejects(wrong, (error: Error) => {
     assert.equal(error.constructor.name, 'StartError');
     for (const line of [/yaml:4:\d+ .*metered/, /yaml:5:\d+ .*price: .*"0\.10"/])
       assert.match(error.message, line);

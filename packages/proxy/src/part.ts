@@ -1,5 +1,6 @@
 /** The routes of a configuration at their own addresses: what is priced is bought there, what is free is passed on. */
 
+import { type Readable, Transform } from 'node:stream';
 import { openStream } from '@farebox/core/http/event-stream';
 import { Problem } from '@farebox/core/http/problem';
 import { rateExceeded } from '@farebox/core/http/rate-limit';
@@ -13,23 +14,24 @@ import type { Rail } from '@farebox/core/paid-call/rail';
 import type { House, Part } from '@farebox/core/part';
 import { askedByMpp } from '@farebox/core/rails/mpp/asked';
 import type { MppRail } from '@farebox/core/rails/mpp/rail';
-import type { Service } from '@farebox/core/service/define';
+import type { Shelf } from '@farebox/core/service/shelf';
 import { StartError } from '@farebox/process/start-error';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, RequestPayload } from 'fastify';
+import { MOST_REQUEST_BYTES } from './config/schema.ts';
 import { PROXY } from './declared.ts';
 import { answerFree, streamFree } from './sell/free-route.ts';
+import type { LiveRoutes } from './sell/live-routes.ts';
 import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
-import { isReserved, takenOfRoute } from './sell/own-addresses.ts';
+import { isReserved, type OwnAddress, takenOfRoute } from './sell/own-addresses.ts';
 
+export { LiveRoutes } from './sell/live-routes.ts';
 export { type OpenRoutes, PROXY };
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 export interface ProxyNeeds {
   /** Null or undefined: there is no configuration. */
-  routes: OpenRoutes | null | undefined;
-  /** Everything on sale: a route's service that is not among it is not sold. */
-  services: readonly Service[];
+  routes: LiveRoutes | null | undefined;
   sales: Sales;
   /** Null where MPP is off. */
   mpp: MppRail | null;
@@ -41,36 +43,47 @@ export interface ProxyNeeds {
  * Sells routes of other servers at their own addresses. The paths of this server's own routes win; what no route names is a
  * 404, and reaches no upstream.
  */
-export function openProxy(house: House, { routes, services, sales, mpp, x402, credits }: ProxyNeeds): Part {
+export function openProxy(house: House, { routes, sales, mpp, x402, credits }: ProxyNeeds): Part {
   if (routes === null || routes === undefined) return { name: 'proxy' };
-  const { baseUrl, shop, sandbox } = house;
+  const { baseUrl, shop, shelf, sandbox } = house;
   const about = { baseUrl, seller: shop.name, sandbox, trialsOpen: sales.promisesTrials };
-  const sold = routes.services.filter((service) => services.includes(service));
   const inTheHouse = x402Door((quote) => makeChallenge(quote, [x402, credits], about));
   const door = withMpp({ ...inTheHouse, prefix: '' }, mpp);
   const rails = [...(mpp === null ? [] : [mpp.rail]), x402, credits];
-  const paidCall = sales.open({ services: sold, rails, door });
+  const paidCall = sales.open({ rails, door });
   const addressLimit = house.limitByAddress();
-  const at = { house, routes, paidCall, isSold: (service: Service) => sold.includes(service), addressLimit };
+  const at = { house, paidCall, addressLimit };
+  let own: readonly OwnAddress[] = [];
+  routes.hold((next) => wholeTaken(next, own));
   return {
     name: 'proxy',
-    requestHeaders: [...new Set(routes.routes.flatMap(({ route }) => route.requestHeaders))],
+    get requestHeaders() {
+      return [...new Set(routes.now.routes.flatMap(({ route }) => route.requestHeaders))];
+    },
     operations: [
       { operations: [], untold: [{ path: '/*', because: 'A route is described by its configuration.' }] },
     ],
     routes(http) {
-      holdAgainstOwn(http, routes, house);
-      const found = new WeakMap<FastifyRequest, OpenRoute>();
-      const bodyLimit = Math.max(1, ...routes.routes.map(({ route }) => route.maxRequestBytes));
+      own = http.knownAddresses.all();
+      const refused = wholeTaken(routes.now, own);
+      if (refused !== null) throw new StartError(`FAREBOX_CONFIG: ${refused}`);
+      tellParts(routes.now, own, house);
+      const found = new WeakMap<FastifyRequest, FoundRoute>();
       http.route({
         method: [...METHODS],
         url: '/*',
-        bodyLimit,
+        bodyLimit: MOST_REQUEST_BYTES,
         // Before the body is read: what leads nowhere sends none, and a route's own bound is told before it is sent.
         onRequest: async (request, reply) => {
-          const route = findRoute(routes, request);
+          const route = findRoute(routes, request, shelf);
           if (route === null) await reply.callNotFound();
           else found.set(request, route);
+        },
+        // A body in chunks does not say how long it is.
+        async preParsing(request, _reply, payload) {
+          const route = found.get(request);
+          if (route === undefined || request.headers['content-length'] !== undefined) return payload;
+          return boundedBody(payload, route.open.route.maxRequestBytes);
         },
         async handler(request, reply) {
           const route = found.get(request);
@@ -78,7 +91,7 @@ export function openProxy(house: House, { routes, services, sales, mpp, x402, cr
         },
       });
     },
-    close: routes.close,
+    close: () => routes.close(),
   };
 }
 
@@ -102,19 +115,20 @@ function withMpp(door: Door, mpp: MppRail | null): Door {
 /** How many own addresses a line of the log names. */
 const MOST_NAMED = 10;
 
-/**
- * Tells in the log which own addresses a route's pattern covers.
- *
- * @throws StartError for a route of which this server's own addresses would leave nothing
- */
-function holdAgainstOwn(http: FastifyInstance, { routes }: OpenRoutes, { logger }: House): void {
-  const own = http.knownAddresses.all();
+/** Names a route of which this server's own addresses would leave nothing; null: there is none. */
+function wholeTaken({ routes }: OpenRoutes, own: readonly OwnAddress[]): string | null {
   for (const { route } of routes) {
-    const { whole, parts } = takenOfRoute(route, own);
+    const { whole } = takenOfRoute(route, own);
     if (whole !== null)
-      throw new StartError(
-        `FAREBOX_CONFIG: ${route.key} is an address of this server itself${whole === route.path.text ? '' : ` (${whole})`}. Give its upstream a prefix of its own.`,
-      );
+      return `${route.key} is an address of this server itself${whole === route.path.text ? '' : ` (${whole})`}. Give its upstream a prefix of its own.`;
+  }
+  return null;
+}
+
+/** Tells in the log which own addresses a route's pattern covers. */
+function tellParts({ routes }: OpenRoutes, own: readonly OwnAddress[], { logger }: House): void {
+  for (const { route } of routes) {
+    const { parts } = takenOfRoute(route, own);
     if (parts.length === 0) continue;
     const named = [...parts.slice(0, MOST_NAMED), ...(parts.length > MOST_NAMED ? ['…'] : [])].join(', ');
     logger.warn(
@@ -123,13 +137,24 @@ function holdAgainstOwn(http: FastifyInstance, { routes }: OpenRoutes, { logger 
   }
 }
 
+/** A route as it was when its request came. What takes its place meanwhile does not change it. */
+interface FoundRoute {
+  readonly open: OpenRoute;
+  readonly userAgent: string;
+  /** `gone`: it is sold no more. `not here`: `SERVICES` leaves it out. */
+  readonly sale: 'sold' | 'gone' | 'not here';
+}
+
 /** @returns null for what leads nowhere @throws Problem 405, 400 or 413 for what no route takes */
-function findRoute({ table }: OpenRoutes, request: FastifyRequest): OpenRoute | null {
+function findRoute(routes: LiveRoutes, request: FastifyRequest, shelf: Shelf): FoundRoute | null {
+  const { table, userAgent } = routes.now;
   const { method, url, headers } = request;
   if (isReserved(url)) return null;
   const asked = method === 'HEAD' ? 'GET' : method;
   const found = table.match(asked, url);
   if (found === null) {
+    const gone = routes.gone(request);
+    if (gone !== null) return { open: gone, userAgent, sale: 'gone' };
     const others = table.methodsAt(url);
     if (others.length === 0) return null;
     throw new Problem(405, 'METHOD_NOT_ALLOWED', `This address takes ${others.join(', ')}, not ${method}.`, {
@@ -144,24 +169,41 @@ function findRoute({ table }: OpenRoutes, request: FastifyRequest): OpenRoute | 
   // It is not read for a GET, so that an API which reads it would answer another question than was asked.
   if (asked === 'GET' && (length > 0 || headers['transfer-encoding'] !== undefined))
     throw new Problem(400, 'INVALID_REQUEST', 'A GET has no body here.', { details: { charged: false } });
-  if (length > maxRequestBytes)
-    throw new Problem(413, 'BODY_TOO_LARGE', `The body of this route has at most ${maxRequestBytes} bytes.`, {
-      details: { charged: false },
-    });
-  return found.route;
+  if (length > maxRequestBytes) throw tooLarge(maxRequestBytes);
+  const { service } = found.route;
+  const isSold = service === null || shelf.find(service.path) === service;
+  return { open: found.route, userAgent, sale: isSold ? 'sold' : 'not here' };
+}
+
+/** A body that fails beyond its bound. */
+function boundedBody(body: RequestPayload, mostBytes: number): Readable {
+  let bytes = 0;
+  const bounded = new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      bytes += piece.length;
+      if (bytes > mostBytes) done(tooLarge(mostBytes));
+      else done(null, piece);
+    },
+  });
+  body.once('error', (error: Error) => bounded.destroy(error));
+  return body.pipe(bounded);
+}
+
+function tooLarge(mostBytes: number): Problem {
+  return new Problem(413, 'BODY_TOO_LARGE', `The body of this route has at most ${mostBytes} bytes.`, {
+    details: { charged: false },
+  });
 }
 
 interface At {
   house: House;
-  routes: OpenRoutes;
   paidCall: PaidCall;
-  isSold(service: Service): boolean;
   addressLimit: ReturnType<House['limitByAddress']>;
 }
 
 async function answerRoute(
-  { house, routes, paidCall, isSold, addressLimit }: At,
-  { route, upstream, service, freeStream: stream }: OpenRoute,
+  { house, paidCall, addressLimit }: At,
+  { open: { route, upstream, service, freeStream: stream }, userAgent, sale }: FoundRoute,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -174,7 +216,6 @@ async function answerRoute(
     if (request.method === 'HEAD') return sendFinished(reply, { status: 204, headers: {}, body: '' });
     const left = new AbortController();
     reply.raw.once('close', () => left.abort());
-    const { userAgent } = routes;
     const { nowMs } = house;
     const asked = { ...sent, rawBody, requestId: request.id, signal: left.signal, nowMs };
     const parts = { route, upstream, userAgent };
@@ -188,17 +229,20 @@ async function answerRoute(
       throw error;
     }
   }
-  if (!isSold(service))
+  if (sale === 'not here')
     throw new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${route.key}.`, {
       details: { charged: false },
     });
-  if (request.method !== 'HEAD') return answerOverHttp(paidCall, request, reply, { service, address, sent });
+  const isGone = sale === 'gone';
+  if (request.method !== 'HEAD')
+    return answerOverHttp(paidCall, request, reply, { service, address, sent, isGone });
   // The terms of a GET, whatever credential came: nothing is bought by a HEAD.
   const terms = await paidCall.handle({
     service,
     headers: {},
     rawBody: undefined,
     sent,
+    isGone,
     address,
     requestId: request.id,
     gone: () => false,

@@ -54,13 +54,12 @@ function shopOn(database: TestDatabase) {
   const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(database, given.nowMs);
   const seal = createAnswerSeal(secrets);
-  const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: 1 });
+  const keyed = openKeys(house, config.keys, { ledger, secrets });
   const { keys } = keyed;
   const credits = creditsRail(house, { keys, debts: NO_DEBTS, walletsPay: () => false, chargesCards: false });
   const sales = openSales(house, config.paidCall.settings, {
     ledger,
     seal,
-    services,
     metrics: createCallMetrics(),
     sources: NO_SOURCES,
     receiptsAt: '/receipts',

@@ -4,6 +4,7 @@
  */
 import type { CatalogLine, Service } from '../service/define.ts';
 import { fittingWith } from '../service/fitting.ts';
+import type { Shelf } from '../service/shelf.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { nearest } from '../words/nearest.ts';
 import type { Wish } from './messages.ts';
@@ -11,10 +12,8 @@ import type { StatusMessage } from './tasks.ts';
 
 const MAX_SUGGESTED = 5;
 
-export interface Shelf {
-  services: readonly Service[];
-  /** Paths of services that there are and that are not sold here. */
-  leftOut: readonly string[];
+export interface Choices {
+  shelf: Pick<Shelf, 'services' | 'leftOut'>;
   baseUrl: string;
   /** All services as the catalog shows them, which tells what is for sale now. */
   catalog(): readonly CatalogLine[];
@@ -22,37 +21,39 @@ export interface Shelf {
 
 /** @returns what its caller is told where no service is chosen */
 export function choose(
-  shelf: Shelf,
+  choices: Choices,
   wish: Wish,
   text: string,
 ): { service: Service } | { statusMessage: StatusMessage } {
-  const { services, leftOut } = shelf;
+  const { services, leftOut } = choices.shelf;
   if (wish.isAmbiguous)
-    return { statusMessage: help(shelf, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
+    return { statusMessage: help(choices, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
   const { skill } = wish;
-  if (skill === null) return { statusMessage: aboutWords(shelf, text) };
+  if (skill === null) return { statusMessage: aboutWords(choices, text) };
   const service = services.find((each) => each.path === skill || toolNameOf(each) === skill);
   if (service !== undefined) return { service };
   const path = skill.replaceAll('_', '-').slice(0, 80);
   if (leftOut.includes(path))
-    return { statusMessage: help(shelf, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, []) };
+    return { statusMessage: help(choices, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, []) };
   const known = services.map((each) => each.path);
   const near = nearest(path, known, MAX_SUGGESTED);
-  return { statusMessage: help(shelf, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near) };
+  return {
+    statusMessage: help(choices, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near),
+  };
 }
 
 /** Answers words that name no skill. */
-function aboutWords(shelf: Shelf, words: string): StatusMessage {
-  const { fitting, winner } = fittingWith(words, shelf.services, MAX_SUGGESTED);
+function aboutWords(choices: Choices, words: string): StatusMessage {
+  const { fitting, winner } = fittingWith(words, choices.shelf.services, MAX_SUGGESTED);
   const paths = fitting.map(({ path }) => path);
   const statusMessage = help(
-    shelf,
+    choices,
     'SKILL_REQUIRED',
     'This message names no skill, and none is guessed.',
     paths,
   );
   if (winner === null) return statusMessage;
-  const isForSale = shelf.catalog().some(({ path, available }) => path === winner.path && available);
+  const isForSale = choices.catalog().some(({ path, available }) => path === winner.path && available);
   return isForSale ? { ...statusMessage, ...termsOf(winner, statusMessage) } : statusMessage;
 }
 
@@ -88,12 +89,12 @@ export function sayToBuy({ path, priceUsd }: Service): StatusMessage {
 }
 
 function help(
-  { services, baseUrl }: Shelf,
+  { shelf, baseUrl }: Choices,
   code: string,
   what: string,
   suggested: readonly string[],
 ): StatusMessage {
-  const skills = suggested.flatMap((path) => services.find((each) => each.path === path) ?? []);
+  const skills = suggested.flatMap((path) => shelf.services.find((each) => each.path === path) ?? []);
   const list = skills.map(({ path, priceUsd, summary }) => `\n- ${path} (${priceUsd} USD): ${summary}`);
   return {
     text: `${what} Send a data part {"skill":"…","input":{…}} in this task, or the same JSON as the only text. Nothing was charged.${list.length === 0 ? '' : ` These may be what you look for:${list.join('')}`}`,

@@ -6,7 +6,6 @@ import type { Keys } from '../keys/keys.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Headers, Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
-import type { Service } from '../service/define.ts';
 import { A2A } from './declared.ts';
 import { a2aDoor } from './door.ts';
 import { a2aRoutes } from './http.ts';
@@ -27,17 +26,15 @@ export function openA2a(
   house: House,
   { settings }: Configured<typeof A2A.variables>,
   needs: {
-    services: readonly Service[];
     sales: Sales;
     keys: Keys;
     x402: Rail;
     credits: Rail;
   },
 ): Part {
-  const { baseUrl, leftOut, nowMs, addressOf, logger, pools } = house;
-  const { services, sales, keys, x402, credits } = needs;
+  const { baseUrl, shelf, nowMs, addressOf, logger, pools } = house;
+  const { sales, keys, x402, credits } = needs;
   const paidCall = sales.open({
-    services,
     rails: [x402, credits],
     door: a2aDoor(x402, { baseUrl, trialsOpen: sales.promisesTrials }),
   });
@@ -50,8 +47,7 @@ export function openA2a(
   const { catalog, shared } = sales;
   const { freeHangUps } = shared;
   const runner = new TaskRunner({
-    services,
-    leftOut,
+    shelf,
     baseUrl,
     catalog,
     tasks,
@@ -59,7 +55,7 @@ export function openA2a(
     freeHangUps,
     failed,
   });
-  const show = createShowing({ paidCall, services, nowMs });
+  const show = createShowing({ paidCall, shelf, nowMs });
   const unwatched = createUnwatched(failed);
   return {
     name: 'a2a',

@@ -2,6 +2,7 @@
 import { asObject } from '../paid-call/about-call.ts';
 import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
+import type { Shelf } from '../service/shelf.ts';
 import { UNTRUSTED_META, untrustedIn, untrustedPathsOf } from '../service/untrusted.ts';
 import { eventsOf } from './events.ts';
 import { X402 } from './messages.ts';
@@ -27,13 +28,21 @@ export interface ShowingParts {
     handle(request: PaidRequest): Promise<PaidAnswer>;
     answerOf(accountId: bigint, callId: string): Promise<MadeAnswer | null>;
   };
-  services: readonly Service[];
+  shelf: Pick<Shelf, 'find' | 'gone'>;
   nowMs(): number;
 }
 
 /** Whether an answer may hold a secret and its task belongs to whoever knows its id: only the payment's claim opens it then. */
 export function isShownByClaim({ accountId }: Task, service: Service | undefined): boolean {
   return accountId === null && service?.secretAnswer !== false;
+}
+
+/** The service that a task bought, also when it is sold no more. */
+export function serviceOf(
+  shelf: Pick<Shelf, 'find' | 'gone'>,
+  { service }: Pick<Task, 'service'>,
+): Service | undefined {
+  return service === null ? undefined : (shelf.find(service) ?? shelf.gone(service));
 }
 
 export type Showing = ReturnType<typeof createShowing>;
@@ -44,7 +53,7 @@ interface Wanted {
   withAnswer?: boolean;
 }
 
-export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
+export function createShowing({ paidCall, shelf, nowMs }: ShowingParts) {
   /** @param made the answer, where it is at hand. `inList`: without the price, and without the answer unless `withAnswer` */
   return async function show(
     task: Task,
@@ -62,7 +71,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
       case 'completed': {
         const { call, statusMessage: said } = task;
         if (!withAnswer) return stateOf(base, 'completed', said);
-        const service = services.find(({ path }) => path === task.service);
+        const service = serviceOf(shelf, task);
         if (made === undefined && isShownByClaim(task, service))
           return stateOf(base, 'completed', { ...said, text: BY_CLAIM });
         const answer = made ?? (call === null ? null : await paidCall.answerOf(call.accountId, call.id));
@@ -70,7 +79,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
         return { ...stateOf(base, 'completed', said), artifacts: [artifactOf(task, answer, service)] };
       }
       case 'input-required': {
-        const service = services.find(({ path }) => path === task.service);
+        const service = task.service === null ? undefined : shelf.find(task.service);
         if (service === undefined || task.statusMessage?.text !== undefined)
           return stateOf(base, 'input-required', task.statusMessage);
         if (inList) return stateOf(base, 'input-required', { text: PRICE_BY_TASK });

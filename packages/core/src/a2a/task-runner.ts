@@ -20,7 +20,8 @@ import type {
   StreamReader,
 } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
-import { choose, inputAgain, type Shelf, sayToBuy } from './choosing.ts';
+import type { Shelf } from '../service/shelf.ts';
+import { type Choices, choose, inputAgain, sayToBuy } from './choosing.ts';
 import { endingOf, namingOutsiders } from './endings.ts';
 import { RpcError } from './errors.ts';
 import { eventsOf } from './events.ts';
@@ -33,7 +34,7 @@ import {
   wishOf,
   X402,
 } from './messages.ts';
-import { type AskedBy, isShownByClaim } from './showing.ts';
+import { type AskedBy, isShownByClaim, serviceOf } from './showing.ts';
 import type { Ending, Sender, StatusMessage, Task, Tasks } from './tasks.ts';
 
 /** Beyond a service's own time: what a settlement may take, and the writing of the end. */
@@ -76,7 +77,8 @@ export interface Watcher {
   closed?: Promise<void>;
 }
 
-export interface TaskRunnerParts extends Shelf {
+export interface TaskRunnerParts extends Choices {
+  shelf: Shelf;
   tasks: Tasks;
   paidCall: { handle(request: PaidRequest): Promise<PaidAnswer> };
   /** The cancellations that a buyer has free in a day, which are those of all other calls too. */
@@ -138,7 +140,7 @@ export class TaskRunner {
 
   /** The same payment for a task that has ended. A secret is handed over by the paid call alone, which asks for its claim. */
   #again(task: Task, message: Message, credential: Credential): Received {
-    const service = this.#parts.services.find(({ path }) => path === task.service);
+    const service = serviceOf(this.#parts.shelf, task);
     if (task.state !== 'completed' || service === undefined || !isShownByClaim(task, service))
       return { task, work: null };
     const input = inputFor(service, wishOf(message).input, task);
@@ -346,10 +348,10 @@ export class TaskRunner {
   async #leaveUnpaid(task: Task, leave: () => Promise<Task | null>): Promise<Task | null> {
     const { accountId, paidBy, state } = task;
     if (state !== 'working' || paidBy !== 'key' || accountId === null) return leave();
-    const { freeHangUps, services } = this.#parts;
+    const { freeHangUps, shelf } = this.#parts;
     const call = { id: randomUUID(), accountId };
     const isFree = await freeHangUps.use(call);
-    const service = services.find(({ path }) => path === task.service);
+    const service = serviceOf(shelf, task);
     if (!isFree && service !== undefined && service.costsMoney) throw notFree();
     const left = await leave();
     if (left === null) await freeHangUps.giveBack(call.id);

@@ -15,11 +15,11 @@ export interface DiscoveryContext {
   /** Whether the money is that of a sandbox: every document says so. */
   sandbox: boolean;
   /** The services that are for sale at all, in catalog order. */
-  services: readonly Service[];
+  readonly services: readonly Service[];
   /** Their categories, in the order of the catalog, and what each holds. */
-  tags: Readonly<Record<string, string>>;
+  readonly tags: Readonly<Record<string, string>>;
   /** Paths of services that exist but are not sold here. */
-  leftOut: readonly string[];
+  readonly leftOut: readonly string[];
   /** Whether a service may be sold at this moment; asked again for every rendering. */
   availability(service: Service): Availability;
   /** The ways to pay that work now. Credits always do. */

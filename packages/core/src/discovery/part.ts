@@ -15,7 +15,7 @@ export function openDiscovery(
   { rateLimitPerKey }: { rateLimitPerKey: number },
   secrets: Secrets,
   needs: Pick<DiscoveryContext, 'cardCheckout'> & {
-    sales: Pick<DiscoveryContext, 'services' | 'availability'> & { promisesTrials(): boolean };
+    sales: Pick<DiscoveryContext, 'availability'> & { promisesTrials(): boolean };
     /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
@@ -23,9 +23,9 @@ export function openDiscovery(
     mpp(): DiscoveryContext['rails']['mpp'];
   },
 ): Part {
-  const { version, baseUrl, sandbox, tags, leftOut, nowMs } = house;
+  const { version, baseUrl, sandbox, shelf, nowMs } = house;
   const { cardCheckout, pages } = needs;
-  const { services, availability } = needs.sales;
+  const { availability } = needs.sales;
   const { routes } = pages;
   const cardSigner = createCardSigner(secrets);
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
@@ -47,9 +47,15 @@ export function openDiscovery(
         version,
         baseUrl,
         sandbox,
-        tags,
-        leftOut,
-        services,
+        get tags() {
+          return shelf.tags;
+        },
+        get leftOut() {
+          return shelf.leftOut;
+        },
+        get services() {
+          return shelf.services;
+        },
         availability,
         cardCheckout,
         cardSigner,

@@ -177,12 +177,12 @@ const DOCUMENTS: readonly PublishedDocument[] = [
 ];
 
 /**
- * Serves every published document and the pages for people. Documents are rendered on request, and kept until the
- * availability of a service changes.
+ * Serves every published document and the pages for people. Documents are rendered on request, and kept until other services are
+ * sold or the availability of one changes.
  */
 export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: DiscoveryContext): void {
-  const current = rememberedWhile(() => fingerprintOf(context));
-  const services = new Map(context.services.map((service) => [service.path, service]));
+  const current = rememberedWhile(context);
+  const serviceAt = (asked: string) => context.services.find(({ path }) => path === asked);
 
   function send(
     request: FastifyRequest,
@@ -230,7 +230,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
 
   for (const path of ['/x402/recipes/:service', '/api/x402/recipes/:service']) {
     app.get<{ Params: { service: string } }>(path, (request, reply) => {
-      const service = services.get(request.params.service);
+      const service = serviceAt(request.params.service);
       if (service === undefined) throw noRecipe(context, request.params.service);
       const make = () => json(context, recipeDocument(service, context));
       return send(request, reply, `recipe:${service.path}`, DOCUMENT_SECONDS, make);
@@ -248,7 +248,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
     return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => json(context, welcomeDocument(context)));
   });
 
-  pageRoutes(app, pages, (path) => services.has(path));
+  pageRoutes(app, pages, (path) => serviceAt(path) !== undefined);
 }
 
 /** The tag of a part of OpenAPI. @throws Problem 404 when there is none */
@@ -280,15 +280,16 @@ function notFound(message: string, paths: readonly string[]): Problem {
   });
 }
 
-/** Keeps what was made under a name as long as the fingerprint stays the same, then drops all of it. */
-function rememberedWhile(fingerprint: () => string) {
-  let madeFor: string | null = null;
+/** Keeps what was made under a name as long as the same table of services is sold and in the same state, then drops all of it. */
+function rememberedWhile(context: DiscoveryContext) {
+  let madeFor: { services: DiscoveryContext['services']; fingerprint: string } | null = null;
   const made = new Map<string, Published | null>();
   return (name: string, make: () => Published | null): Published | null => {
-    const now = fingerprint();
-    if (now !== madeFor) {
+    const { services } = context;
+    const fingerprint = fingerprintOf(context);
+    if (madeFor?.services !== services || madeFor.fingerprint !== fingerprint) {
       made.clear();
-      madeFor = now;
+      madeFor = { services, fingerprint };
     }
     const known = made.get(name);
     if (known !== undefined) return known;

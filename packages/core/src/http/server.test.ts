@@ -13,7 +13,7 @@ let port: number;
 before(async () => {
   app = createHttpServer(pino({ level: 'silent' }), { requestTimeoutMs: 500 });
   const limit = createRateLimit({ perMinute: 2, maxNames: 10, nowMs: () => 0 });
-  allowBrowsers(app, []);
+  allowBrowsers(app, () => []);
   app.get('/things/:thing', () => ({ success: true }));
   app.post('/things', () => ({ success: true }));
   app.route({ method: ['GET', 'POST'], url: '/shop/*', handler: () => ({ success: true }) });

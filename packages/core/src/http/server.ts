@@ -158,12 +158,12 @@ export function createHttpServer(
 }
 
 /** Tells browsers what they may send. @param ofParts headers of requests beside those that any request may have */
-export function allowBrowsers(app: FastifyInstance, ofParts: readonly string[]): void {
-  const allowed = ['Content-Type', 'Authorization', ...ofParts, ...ADDED_BY_OTHERS];
-  const headers = { ...CORS, 'access-control-allow-headers': [...new Set(allowed)].join(', ') };
+export function allowBrowsers(app: FastifyInstance, ofParts: () => readonly string[]): void {
   app.options('/*', (request, reply) => {
     const allow = app.knownAddresses.allow(pathOf(request));
     if (allow !== null) reply.header('allow', `${allow}, OPTIONS`);
+    const allowed = ['Content-Type', 'Authorization', ...ofParts(), ...ADDED_BY_OTHERS];
+    const headers = { ...CORS, 'access-control-allow-headers': [...new Set(allowed)].join(', ') };
     return reply.code(204).headers(headers).send();
   });
 }

@@ -23,7 +23,7 @@ const CAPS_RELEASED_AT_ONCE = 500;
  * ```ts
  * import { openKeys } from '@farebox/core/keys/part';
  *
- * const opened = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: 1 });
+ * const opened = openKeys(house, config.keys, { ledger, secrets });
  * await opened.keys.find('fbx_live_unknown'); // null
  * ```
  */
@@ -33,14 +33,12 @@ export function openKeys(
   needs: {
     ledger: Ledger;
     secrets: Secrets;
-    /** How many services there are, for the answer that hands out a key. */
-    servicesAvailable: number;
   },
 ): Part & { keys: Keys; trials: Trials } {
   const { nowMs, baseUrl, firstCall, addressOf } = house;
   const { sql } = house.pools;
   const keys = createKeys(sql, nowMs);
-  const { ledger, secrets, servicesAvailable } = needs;
+  const { ledger, secrets } = needs;
   const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal } = settings;
   const trials = createTrials(sql, { keys, ledger, secrets, nowMs, budgetMicrosPerDay });
   return {
@@ -56,7 +54,7 @@ export function openKeys(
         trials,
         baseUrl,
         firstCall,
-        servicesAvailable,
+        servicesAvailable: () => house.shelf.services.length,
         addressOf,
         nowMs,
         trialAllowInternal,

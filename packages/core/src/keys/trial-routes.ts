@@ -17,7 +17,7 @@ export interface TrialRouteParts {
   trials: Trials;
   baseUrl: string;
   firstCall: FirstCall;
-  servicesAvailable: number;
+  servicesAvailable(): number;
   trialAllowInternal: boolean;
   claimLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
@@ -104,7 +104,7 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
       keyPrefix: outcome.key.prefix,
       credits: TRIAL_USD,
       currency: 'USD',
-      serviceCalls: `~80-100 calls across all ${parts.servicesAvailable} /x402/* services`,
+      serviceCalls: `~80-100 calls across all ${parts.servicesAvailable()} /x402/* services`,
       expiresIn: `${TRIAL_DAYS} days`,
       usage: keyUsage(parts, outcome.key.apiKey),
       upgradeAt: '/api/m2m/credits/purchase',

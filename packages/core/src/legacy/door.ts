@@ -6,7 +6,7 @@ import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
 import type { OpenEndpoint } from './endpoints.ts';
 
 export interface LegacyDoorParts {
-  endpoints: readonly OpenEndpoint[];
+  endpoints(): readonly OpenEndpoint[];
   baseUrl: string;
   trial: { creditsUsd: string; lifetimeDays: number };
   /** Whether a package can be bought by card now. */
@@ -35,7 +35,7 @@ export function legacyDoor(parts: LegacyDoorParts): Door {
 function legacyChallenge({ service, priceMicros, resourceUrl }: Quote, parts: LegacyDoorParts): Challenge {
   const { baseUrl, trial, endpoints } = parts;
   const priceUsd = Number(microsToUsd(priceMicros));
-  const twin = endpoints.find(({ sold }) => sold?.path === service.path)?.twin ?? null;
+  const twin = endpoints().find(({ sold }) => sold?.path === service.path)?.twin ?? null;
   const trialUrl = `${baseUrl}/api/m2m/credits/trial`;
   const terms = {
     price_usd: priceUsd,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Service } from '../service/define.ts';
 import { limit } from '../service/fields.ts';
+import type { Shelf } from '../service/shelf.ts';
 import { defineEndpoint, type LegacyEndpoint } from './endpoint.ts';
 
 const number = z.number().nullable();
@@ -331,6 +332,16 @@ export function openEndpoints(services: readonly Service[]): readonly OpenEndpoi
     const twin = registry.get(endpoint.service) ?? null;
     return { endpoint, twin, sold: twin === null ? null : endpoint.made(twin, registry) };
   });
+}
+
+/** The endpoints that can be served now: made once for each table of services. */
+export function endpointsOn(shelf: Pick<Shelf, 'services'>): () => readonly OpenEndpoint[] {
+  let made: { services: readonly Service[]; endpoints: readonly OpenEndpoint[] } | null = null;
+  return () => {
+    const { services } = shelf;
+    if (made?.services !== services) made = { services, endpoints: openEndpoints(services) };
+    return made.endpoints;
+  };
 }
 
 /** A number with as many digits as are meaningful, never in exponential notation. */

@@ -4,10 +4,9 @@ import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
-import type { Service } from '../service/define.ts';
 import { legacyCheckoutOf } from './credit-checkout.ts';
 import { legacyDoor, walletAtTheLegacyDoor } from './door.ts';
-import { openEndpoints } from './endpoints.ts';
+import { endpointsOn } from './endpoints.ts';
 import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './free-call.ts';
 import { LEGACY_DESCRIBED } from './operations.ts';
 import { legacyRoutes } from './routes.ts';
@@ -16,7 +15,6 @@ import { legacyRoutes } from './routes.ts';
 export function openLegacy(
   house: House,
   needs: {
-    services: readonly Service[];
     sales: Sales;
     credits: Rail;
     /** Null when nothing is sold by card. */
@@ -25,14 +23,11 @@ export function openLegacy(
     walletsPay(): boolean;
   },
 ): Part {
-  const { baseUrl, logger, addressOf, nowMs, version } = house;
+  const { baseUrl, shelf, logger, addressOf, nowMs, version } = house;
   const { sales, walletsPay, checkout } = needs;
   const { availability, catalog } = sales;
-  const endpoints = openEndpoints(needs.services);
+  const endpoints = endpointsOn(shelf);
   const paidCall = sales.open({
-    services: endpoints.flatMap(({ endpoint, sold }) =>
-      endpoint.priceUsd === null || sold === null ? [] : [sold],
-    ),
     rails: [walletAtTheLegacyDoor(), needs.credits],
     door: legacyDoor({
       endpoints,

@@ -12,13 +12,13 @@ import type { OpenEndpoint } from './endpoints.ts';
 import type { FreeCall } from './free-call.ts';
 import { type Operation, operationsOf } from './operations.ts';
 
-/** A service that is missing from the registry stays missing until the next start. */
+/** A service that is not sold here will hardly be within the hour. */
 const NOT_THERE_RETRY_MS = 3_600_000;
 
 type Query = Record<string, string | string[]>;
 
 export interface LegacyRouteParts extends CreditRouteParts {
-  endpoints: readonly OpenEndpoint[];
+  endpoints(): readonly OpenEndpoint[];
   paidCall: PaidCall;
   freeCall: FreeCall;
 }
@@ -26,16 +26,17 @@ export interface LegacyRouteParts extends CreditRouteParts {
 /** A route for each endpoint, the credit helpers, and a 404 that names them all. */
 export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): void {
   const methodsOf = new Map([
-    ...parts.endpoints.map(({ endpoint }) => [`/api/gpt/${endpoint.path}`, 'GET, HEAD, POST'] as const),
+    ...parts.endpoints().map(({ endpoint }) => [`/api/gpt/${endpoint.path}`, 'GET, HEAD, POST'] as const),
     ['/api/gpt/credits/packages', 'GET, HEAD'],
     ['/api/gpt/credits/create-session', 'POST'],
     ['/api/gpt/credits/status', 'GET'],
   ]);
-  assertFitsHttp(parts.endpoints.flatMap(({ sold }) => sold ?? []));
-  for (const open of parts.endpoints) {
-    const { endpoint, sold } = open;
+  assertFitsHttp(parts.endpoints().flatMap(({ sold }) => sold ?? []));
+  for (const open of parts.endpoints()) {
+    const { endpoint } = open;
     const call = endpoint.priceUsd === null ? parts.freeCall : parts.paidCall;
     const handler = async (request: FastifyRequest<{ Querystring: Query }>, reply: FastifyReply) => {
+      const sold = parts.endpoints().find((each) => each.endpoint === endpoint)?.sold ?? null;
       if (sold === null) {
         throw unavailable(
           'SERVICE_UNAVAILABLE',

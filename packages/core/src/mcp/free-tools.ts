@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { CatalogLine, Service } from '../service/define.ts';
 import { fittingBest } from '../service/fitting.ts';
+import type { Shelf } from '../service/shelf.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
 import type { Asker, AskInside, InsideAnswer } from './inside.ts';
@@ -85,7 +86,7 @@ export interface FreeTools {
 
 export function createFreeTools(
   ask: AskInside,
-  services: readonly Service[],
+  shelf: Pick<Shelf, 'services'>,
   catalog: () => readonly CatalogLine[],
   baseUrl: string,
 ): FreeTools {
@@ -94,7 +95,7 @@ export function createFreeTools(
     async call(name, given, asker) {
       // Strict function calling writes null for a field that is left out. None of these takes one.
       const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
-      if (name === SEARCH.name) return found(input, services, catalog(), baseUrl);
+      if (name === SEARCH.name) return found(input, shelf.services, catalog(), baseUrl);
       if (name === CATALOG.name) return linesOf(catalog());
       const tool = ASKED.find((each) => each.name === name);
       if (tool === undefined) return null;

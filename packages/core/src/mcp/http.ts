@@ -16,7 +16,7 @@ const MAX_BATCH = 20;
 
 export interface McpRoutesParts {
   /** The categories of what is sold, in the order of the catalog. */
-  tags: readonly string[];
+  tags(): readonly string[];
   /** Makes the server of one request. */
   serve(caller: Caller): Server;
   /** Host names that `Host` and `Origin` may have beside those of this machine. */
@@ -49,7 +49,7 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
     reply.headers(rateHeaders(verdict));
     if (!verdict.allowed) throw rateExceeded(verdict);
     const { toolset: asksFor } = request.query as { toolset?: unknown };
-    const toolset = readToolset(asksFor, parts.tags);
+    const toolset = readToolset(asksFor, parts.tags());
     const parsedBody = readJson(request.body instanceof Buffer ? request.body : undefined);
     if (parsedBody === undefined) throw invalidRequest('The body must be a JSON-RPC message of MCP.');
     if (Array.isArray(parsedBody) && parsedBody.length > MAX_BATCH)

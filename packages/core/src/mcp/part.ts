@@ -7,7 +7,6 @@ import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
-import type { Service } from '../service/define.ts';
 import { CALL_TOOL } from './calling.ts';
 import { Cancelling } from './cancelling.ts';
 import { MCP } from './declared.ts';
@@ -28,7 +27,6 @@ export function openMcp(
   house: House,
   { settings }: Configured<typeof MCP.variables>,
   needs: {
-    services: readonly Service[];
     sales: Sales;
     keys: Keys;
     /** Null where it is off. */
@@ -37,32 +35,33 @@ export function openMcp(
     credits: Rail;
   },
 ): Part {
-  const { baseUrl, version, sandbox, shop, logger, addressOf } = house;
-  const { services, sales, keys, mpp, x402, credits } = needs;
+  const { baseUrl, version, sandbox, shop, shelf, logger, addressOf } = house;
+  const { sales, keys, mpp, x402, credits } = needs;
   let server: FastifyInstance | null = null;
   const ask = askInside(() => {
     if (server === null) throw new Error('the server is not put together yet');
     return server;
   });
   const rails = [...(mpp === null ? [] : [mpp.rail]), x402, credits];
-  const free = createFreeTools(ask, services, sales.catalog, baseUrl);
+  const free = createFreeTools(ask, shelf, sales.catalog, baseUrl);
+  const tools = createToolList(shelf, free.tools, CALL_TOOL, sales.availability);
   const parts = {
     version,
     shopName: shop.name,
-    services,
-    instructions: ({ hasCall }: Toolset) => instructionsOf(services.length, hasCall, sandbox),
+    shelf,
+    instructions: ({ hasCall }: Toolset) => instructionsOf(shelf.services.length, hasCall, sandbox),
     mppMethods: (mpp?.methods ?? []).map(({ method }) => method),
-    tools: createToolList(services, free.tools, CALL_TOOL, sales.availability, house.leftOut),
+    tools,
     free,
     readings: createReadings(ask, sales.catalog),
     paidCall: sales.open({
-      services,
       rails,
       door: mcpDoor(mpp, x402, { baseUrl, trialsOpen: sales.promisesTrials }),
     }),
   };
   return {
     name: 'mcp',
+    refuses: tools.refuses,
     operations: [MCP_OPERATIONS],
     requestHeaders: ['Mcp-Protocol-Version', 'Mcp-Session-Id', 'Mcp-Method', 'Mcp-Name', 'Last-Event-ID'],
     routes(http) {
@@ -71,7 +70,7 @@ export function openMcp(
         serve: (caller) => createMcpServer(parts, caller),
         publicUrl: baseUrl,
         hosts: settings.allowedHosts,
-        tags: Object.keys(house.tags),
+        tags: () => Object.keys(shelf.tags),
         addressLimit: house.limitByAddress(),
         addressOf,
         cancelling: new Cancelling(sales.followedCalls, keys),

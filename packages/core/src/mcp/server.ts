@@ -15,6 +15,7 @@ import { notSoldHere } from '../http/problem.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
 import { namedCall } from '../service/named-call.ts';
+import type { Shelf } from '../service/shelf.ts';
 import { CALL_NAME } from './calling.ts';
 import { requestIdOf } from './cancelling.ts';
 import { type FreeAnswer, type FreeTools, refused } from './free-tools.ts';
@@ -52,7 +53,7 @@ export interface Caller extends Asker {
 export interface McpParts {
   version: string;
   shopName: string;
-  services: readonly Service[];
+  shelf: Pick<Shelf, 'services'>;
   instructions(toolset: Toolset): string;
   /** The methods of MPP that pay here. */
   mppMethods: readonly string[];
@@ -122,7 +123,7 @@ async function callNamed(
   given: Record<string, unknown>,
   context: ServerContext,
 ): Promise<CallToolResult> {
-  const named = namedCall(given, parts.services);
+  const named = namedCall(given, parts.shelf.services);
   if ('service' in named) {
     assertShallow(named.input);
     return buy(parts, caller, { service: named.service, given: named.input }, context);

@@ -11,6 +11,7 @@ import { createToolList, MAX_PAGE_BYTES, type Tool } from './tools.ts';
 import { EVERY_TOOL, readToolset, toolsetName } from './toolsets.ts';
 
 const services = await loadServices();
+const shelf = { services, leftOut: [] };
 const forSale = { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] } as const;
 const free = { name: 'catalog', title: 'Catalog' } as Tool;
 
@@ -22,7 +23,7 @@ function allPages(list: ReturnType<typeof createToolList>, toolset = EVERY_TOOL)
 }
 
 test('every service stands on one page, and no page is too large', () => {
-  const pages = allPages(createToolList(services, [free], CALL_TOOL, () => forSale));
+  const pages = allPages(createToolList(shelf, [free], CALL_TOOL, () => forSale));
   assert.ok(pages.length > 1);
   for (const page of pages) assert.ok(Buffer.byteLength(JSON.stringify(page)) <= MAX_PAGE_BYTES + 100);
   const names = pages.flatMap(({ tools }) => tools.map(({ name }) => name));
@@ -30,7 +31,7 @@ test('every service stands on one page, and no page is too large', () => {
 });
 
 test('a cursor that no page had leads nowhere', () => {
-  const list = createToolList(services, [free], CALL_TOOL, () => forSale);
+  const list = createToolList(shelf, [free], CALL_TOOL, () => forSale);
   for (const cursor of ['', 'page-0', 'page-99', 'page-01', '__proto__', 'page--1'])
     assert.equal(list.page(EVERY_TOOL, cursor), null);
 });
@@ -38,7 +39,7 @@ test('a cursor that no page had leads nowhere', () => {
 test('a tool says when it is not for sale, and the list is made anew when that changes', () => {
   let available = true;
   const [service = assert.fail()] = services;
-  const list = createToolList([service], [], CALL_TOOL, () =>
+  const list = createToolList({ services: [service], leftOut: [] }, [], CALL_TOOL, () =>
     available ? forSale : { ...forSale, available, message: 'Its source is down.' },
   );
   const shown = () => list.page(EVERY_TOOL, undefined)?.tools[0] ?? assert.fail();
@@ -52,18 +53,21 @@ test('a tool says when it is not for sale, and the list is made anew when that c
 test('two tools of one name are refused at the start', () => {
   const [service = assert.fail()] = services;
   const twin = { ...free, name: service.path.replaceAll('-', '_') };
-  assert.throws(() => createToolList([service], [twin], CALL_TOOL, () => forSale), /two tools are named/);
+  assert.throws(
+    () => createToolList({ services: [service], leftOut: [] }, [twin], CALL_TOOL, () => forSale),
+    /two tools are named/,
+  );
 });
 
 const lines = services.map((service) => ({ ...service, available: true, chains: [] }));
 const freeTools = createFreeTools(
   () => assert.fail(),
-  services,
+  shelf,
   () => lines,
   'http://farebox.test',
 );
 const asker = { headers: {}, remoteAddress: undefined };
-const toolList = createToolList(services, freeTools.tools, CALL_TOOL, () => forSale);
+const toolList = createToolList(shelf, freeTools.tools, CALL_TOOL, () => forSale);
 const toolsOf = (toolset: string) =>
   allPages(toolList, readToolset(toolset, TAGS)).flatMap(({ tools }) => tools);
 const everyTool = toolsOf('core,all');

@@ -1,6 +1,10 @@
-/** The services as tools of MCP: what `tools/list` answers, rendered once and again when the availability of one changes. */
+/**
+ * The services as tools of MCP: what `tools/list` answers, rendered once, and again when other services are sold or the availability of
+ * one changes.
+ */
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
+import type { Shelf } from '../service/shelf.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
 import { aboutTool, titleOf } from '../service/tool-words.ts';
@@ -70,6 +74,8 @@ export interface ToolList {
   serviceOf(tool: string): Service | null;
   /** The path of the service that there is, that a tool of this name would buy, and that is not sold here. */
   leftOutOf(tool: string): string | null;
+  /** Names two tools that would have one name; null: all names differ. */
+  refuses(services: readonly Service[]): string | null;
 }
 
 /** Pages of so many toolsets are kept. There are more than anybody uses. */
@@ -79,27 +85,41 @@ const MAX_KEPT = 50;
  * The list of all tools: free ones first, then the services in catalog order.
  *
  * @param anyCall the tool that buys any service by its name
- * @param leftOut paths of services that there are and that are not sold here
  * @throws Error when two tools have one name
  */
 export function createToolList(
-  services: readonly Service[],
+  shelf: Pick<Shelf, 'services' | 'leftOut'>,
   free: readonly Tool[],
   anyCall: Tool,
   availability: (service: Service) => Availability,
-  leftOut: readonly string[] = [],
 ): ToolList {
-  const byTool = new Map(services.map((service) => [toolNameOf(service), service]));
-  const names = [anyCall.name, ...free.map(({ name }) => name), ...services.map(toolNameOf)];
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new Error(`two tools are named ${twice}`);
-  let known: { fingerprint: string; pages: Map<string, readonly ToolPage[]> } | null = null;
+  const refuses = (services: readonly Service[]) => {
+    const names = new Set([anyCall.name, ...free.map(({ name }) => name)]);
+    const twice = services.map(toolNameOf).find((name) => names.size === names.add(name).size);
+    return twice === undefined ? null : `two tools are named ${twice}`;
+  };
+  const refused = refuses(shelf.services);
+  if (refused !== null) throw new Error(refused);
+  let known: {
+    services: readonly Service[];
+    fingerprint: string;
+    pages: Map<string, readonly ToolPage[]>;
+  } | null = null;
+  let named: { services: readonly Service[]; byTool: ReadonlyMap<string, Service> } | null = null;
+
+  function byTool(): ReadonlyMap<string, Service> {
+    const { services } = shelf;
+    if (named?.services !== services)
+      named = { services, byTool: new Map(services.map((service) => [toolNameOf(service), service])) };
+    return named.byTool;
+  }
 
   function pagesFor(toolset: Toolset): readonly ToolPage[] {
+    const { services } = shelf;
     const states = services.map((service) => availability(service));
     const fingerprint = states.map(({ available, message }) => (available ? '' : message)).join('|');
-    if (known?.fingerprint !== fingerprint || known.pages.size > MAX_KEPT)
-      known = { fingerprint, pages: new Map() };
+    if (known?.services !== services || known.fingerprint !== fingerprint || known.pages.size > MAX_KEPT)
+      known = { services, fingerprint, pages: new Map() };
     const kept = known.pages.get(toolset.key);
     if (kept !== undefined) return kept;
     const sold = services.flatMap((service, index) =>
@@ -114,8 +134,9 @@ export function createToolList(
 
   return {
     page: (toolset, cursor) => pagesFor(toolset)[cursor === undefined ? 0 : numberOf(cursor)] ?? null,
-    serviceOf: (tool) => byTool.get(tool) ?? null,
-    leftOutOf: (tool) => leftOut.find((path) => toolNameOf({ path }) === tool) ?? null,
+    serviceOf: (tool) => byTool().get(tool) ?? null,
+    leftOutOf: (tool) => shelf.leftOut.find((path) => toolNameOf({ path }) === tool) ?? null,
+    refuses,
   };
 }
 

@@ -55,6 +55,8 @@ export function openOperations(
         metricsToken,
         version,
         notReady,
+        readiness: (isFromWithin) =>
+          Object.assign({}, ...parts().map((part) => part.readiness?.(isFromWithin) ?? {})),
         isPublic: publicUrl !== null && !isOwnMachine(publicUrl),
         explainAddress: (request) => addresses.explain(request.raw),
       }),

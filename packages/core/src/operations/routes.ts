@@ -15,6 +15,8 @@ export function operationsRoutes(
     version: string;
     /** Null when ready; else why not. */
     notReady(): Promise<string | null>;
+    /** What the parts say beside. */
+    readiness(isFromWithin: boolean): Readonly<Record<string, unknown>>;
     explainAddress(request: FastifyRequest): Derivation;
   },
 ): void {
@@ -23,11 +25,11 @@ export function operationsRoutes(
     return { status: 'live', version: parts.version };
   });
 
-  app.get('/health/ready', async (_request, reply) => {
+  app.get('/health/ready', async (request, reply) => {
     reply.header('cache-control', 'no-store');
     const reason = await parts.notReady();
     if (reason !== null) throw new Problem(503, 'NOT_READY', reason, { headers: { 'retry-after': '1' } });
-    return { status: 'ready', version: parts.version };
+    return { status: 'ready', version: parts.version, ...parts.readiness(isFromWithin(request)) };
   });
 
   app.get('/metrics', async (request, reply) => {

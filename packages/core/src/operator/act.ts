@@ -10,7 +10,8 @@ export type ActName =
   | 'refund_call'
   | 'mail_key'
   | 'refund_payment'
-  | 'lift_bounds';
+  | 'lift_bounds'
+  | 'set_service';
 
 /** Gives money back through the card provider, and brings the books to match. */
 export interface CardRefunds {

@@ -9,6 +9,7 @@ import { liftBounds } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
+import type { RuleChange, StockDesk } from '../stock/desk.ts';
 import {
   type Act,
   type ActDone,
@@ -40,6 +41,8 @@ export interface Acts {
   refundOrder(order: OrderRefund): Promise<ActDone>;
   /** Mails whoever paid an order a link that gives a new key, and ends the others. */
   mailKey(order: Order & { orderId: string }): Promise<ActDone>;
+  /** Sells a service otherwise, or as before again. */
+  setService(order: Omit<Order, 'accountId'> & { path: string; rule: RuleChange }): Promise<ActDone>;
   /** Goes on with an act whose end is not known. */
   goOn(actId: string): Promise<ActDone>;
   /** The newest first, 50 at a time. `after`: the number of the last one seen. */
@@ -59,6 +62,8 @@ interface ActsParts {
   /** The most that one operator alone may give, in micro-USD; null: any sum. */
   aloneUpToMicros: bigint | null;
   payments: PaymentRefunds;
+  /** What is sold, and how an operator changes it. */
+  stock: Pick<StockDesk, 'set' | 'follow'>;
   /** The beginnings of the names of services that sell credit. */
   creditServices(): readonly string[];
   nowMs(): number;
@@ -172,6 +177,28 @@ class OperatorActs implements Acts {
 
   async mailKey(order: Order & { orderId: string }): Promise<ActDone> {
     return this.#log.once('mail_key', order, keyMailed(order, this.#parts.cards));
+  }
+
+  async setService(order: Omit<Order, 'accountId'> & { path: string; rule: RuleChange }): Promise<ActDone> {
+    const { stock } = this.#parts;
+    const { actor, path, rule } = order;
+    const { priceMicros, isAvailable, isSoldByMpp } = rule;
+    let id = '';
+    // It is about no account of a customer.
+    const done = await this.#log.once(
+      'set_service',
+      { ...order, accountId: HOUSE_ACCOUNTS.revenue_credits },
+      {
+        details: [path, String(priceMicros), String(isAvailable), String(isSoldByMpp)],
+        async prepare(_transaction, actId) {
+          id = actId;
+          return {};
+        },
+        effect: (transaction) => stock.set(transaction, { actId: id, actor }, { path, rule }),
+      },
+    );
+    await stock.follow();
+    return done;
   }
 
   async goOn(actId: string): Promise<ActDone> {

@@ -9,6 +9,7 @@ import type { Audited } from '../ledger/rule.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { SourceHealth } from '../service/sources.ts';
+import type { StockDesk } from '../stock/desk.ts';
 import { createAccountRecords } from './accounts.ts';
 import type { CardRefunds, PaymentRefunds } from './act.ts';
 import { createActs } from './acts.ts';
@@ -31,6 +32,8 @@ export interface OperatorParts {
   cards: CardRefunds | null;
   /** Sends payments back on chains. */
   payments: PaymentRefunds;
+  /** What is sold, and how an operator changes it. */
+  stock: StockDesk;
   /** The most that one operator alone may give where there are several. */
   secondAboveMicros: bigint;
   /** The beginnings of the names of services that sell credit: what is paid for them is no sale until it is spent. */

@@ -12,7 +12,10 @@ export { OPERATOR };
 export function openOperator(
   house: House,
   { secrets, settings }: Configured<typeof OPERATOR.variables>,
-  needs: Pick<OperatorParts, 'books' | 'ledger' | 'keys' | 'payments' | 'trialBudgetMicrosPerDay' | 'gas'> & {
+  needs: Pick<
+    OperatorParts,
+    'books' | 'ledger' | 'keys' | 'payments' | 'stock' | 'trialBudgetMicrosPerDay' | 'gas'
+  > & {
     sources: Pick<OperatorParts, 'upstreamHealth' | 'sourceTerms' | 'dataLists'>;
     parts(): readonly Part[];
     cardMoney: {

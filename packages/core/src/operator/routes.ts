@@ -9,6 +9,7 @@ import { sendProblem } from '../http/server.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { SourceHealth } from '../service/sources.ts';
+import type { StockDesk } from '../stock/desk.ts';
 import { accountRecordRoutes } from './account-record-routes.ts';
 import type { AccountRecords } from './accounts.ts';
 import { actAsJson, actRoutes } from './act-routes.ts';
@@ -20,11 +21,13 @@ import { gasAsJson, railAsJson } from './gas.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
 import { type Proposals, proposalAsJson } from './proposals.ts';
 import { giftRoutes, proposalRoutes } from './refund-routes.ts';
+import { stockRoutes } from './stock-routes.ts';
 
 export interface OperatorRouteParts {
   sql: Database;
   operators: Operators;
   acts: Acts;
+  stock: StockDesk;
   proposals: Proposals;
   records: AccountRecords;
   verdicts: BooksVerdicts;
@@ -109,6 +112,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     actRoutes(admin, acting);
     giftRoutes(admin, acting);
     proposalRoutes(admin, acting);
+    stockRoutes(admin, { ...acting, stock: parts.stock });
   }
 }
 

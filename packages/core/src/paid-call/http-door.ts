@@ -13,12 +13,18 @@ import type { PaidAnswer, PaidRequest } from './sale.ts';
 /** The longest that a caller waits for an answer here. Proxies commonly give up after 30 s. */
 const LONGEST_WAIT_MS = 25_000;
 
+/** Names a service that may take longer than a caller over HTTP waits; null: there is none. */
+export function unfitForHttp(services: readonly Service[]): string | null {
+  const slow = services.find(({ timeoutMs }) => timeoutMs > LONGEST_WAIT_MS);
+  return slow === undefined
+    ? null
+    : `${slow.path}: timeoutMs must be at most ${LONGEST_WAIT_MS} to be sold over HTTP`;
+}
+
 /** @throws Error when a service may take longer than a caller over HTTP waits */
 export function assertFitsHttp(services: readonly Service[]): void {
-  for (const { path, timeoutMs } of services) {
-    if (timeoutMs > LONGEST_WAIT_MS)
-      throw new Error(`${path}: timeoutMs must be at most ${LONGEST_WAIT_MS} to be sold over HTTP`);
-  }
+  const unfit = unfitForHttp(services);
+  if (unfit !== null) throw new Error(unfit);
 }
 
 /**
@@ -27,6 +33,7 @@ export function assertFitsHttp(services: readonly Service[]): void {
  * @param asked.method the method that the request stands for; its own method unless given
  * @param asked.rawBody the body that the request stands for; its own body unless given
  * @param asked.sent set at the own address of a service that has one
+ * @param asked.isGone set for a service that is sold no more
  */
 export async function answerOverHttp(
   call: { handle(request: PaidRequest): Promise<PaidAnswer> },
@@ -38,6 +45,7 @@ export async function answerOverHttp(
     method?: string;
     rawBody?: Buffer | undefined;
     sent?: SentRequest;
+    isGone?: boolean;
   },
 ): Promise<void> {
   const { method = request.method, sent: atRoute } = asked;
@@ -53,6 +61,7 @@ export async function answerOverHttp(
       // At a route's own address the query is the seller's.
       dryRun: atRoute === undefined ? dryRunOf(request.query) : 'no',
       ...(atRoute === undefined ? {} : { sent: atRoute }),
+      ...(asked.isGone === true ? { isGone: true } : {}),
       gone: caller.gone,
       onGone: caller.onGone,
       ...(isHandedOutAgain(asked) ? { delivery: { request: null, cancelled() {} } } : {}),

@@ -9,7 +9,7 @@
  * money, `on-chain.ts` takes over once the payment is claimed.
  */
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
-import { invalidRequest } from '../http/problem.ts';
+import { invalidRequest, notSoldHere } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Availability } from '../service/availability.ts';
@@ -31,6 +31,7 @@ import { notBegun, notForSale, paidByKeyAlone, refusalOf } from './inside/refusa
 import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './inside/reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './inside/running.ts';
 import { Streams } from './inside/streams.ts';
+import { type PaidTerms, readForTerms, termsBefore } from './inside/terms-before.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
 import { claimedFingerprint, fingerprintOfCall, inputOf } from './request-body.ts';
 import {
@@ -48,7 +49,8 @@ import type { Settlement, SettlementStore } from './settlements.ts';
 const KEY_LENGTH = { least: 1, most: 255 };
 
 export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerParts {
-  services: readonly Service[];
+  /** The same service as it was sold while challenges were made that can still be paid; see `terms-before.ts`. */
+  honoured(service: Service): readonly Service[];
   /** The ways to pay here. The first one whose credential the request carries is used. */
   rails: readonly Rail[];
   calls: CallStore;
@@ -157,6 +159,7 @@ export class PaidCall {
     const { request, report } = asked;
     const earlier = await this.#before.bySignIn(asked);
     if (earlier !== null) return earlier;
+    if (request.isGone === true) throw notSoldHere(request.service.path);
     const availability = this.#parts.availability(request.service);
     if (!availability.available) throw notForSale(availability);
     report.outcome = 'unpaid';
@@ -170,29 +173,31 @@ export class PaidCall {
     report.rail = rail.name;
     request.assertMayBuy();
     const idempotencyKey = readIdempotencyKey(headers);
-    let payment: Sale['payment'];
+    let terms: PaidTerms;
     try {
       if (service.metered !== null && rail.chains !== undefined) throw paidByKeyAlone();
-      payment = await rail.read(headers, quote, { idempotencyKey, rawBody });
+      const before = termsBefore(quote, request, this.#parts.honoured(service));
+      terms = await readForTerms(rail, request, { quote, before, beside: { idempotencyKey, rawBody } });
     } catch (error) {
       const earlier = await this.#before.byRecall(asked);
       if (earlier === null) throw error;
       return earlier;
     }
+    const { payment } = terms;
     const verdict = this.#parts.payerLimit.take(payment.limitBy);
     Object.assign(rate, rateHeaders(verdict));
     if (!verdict.allowed) throw rateExceeded(verdict);
     // Prices by key are for credits alone.
-    const terms = payment.keyId === null ? undefined : called?.keyTerms?.(payment.accountId);
-    const own = terms === undefined ? quote : { ...quote, priceMicros: terms.priceMicros };
+    const keyTerms = payment.keyId === null ? undefined : called?.keyTerms?.(payment.accountId);
+    const own = keyTerms === undefined ? terms.quote : { ...terms.quote, priceMicros: keyTerms.priceMicros };
     report.priceMicros = own.priceMicros;
     const input = inputOf(called, request);
     const ownBody = called === null ? rawBody : undefined;
     const claim = payment.onChain === null ? null : claimOn(service, input, payment, ownBody);
     const startedAtMs = this.#parts.nowMs();
     try {
-      const isKept = payment.identity !== null;
-      return await this.#sell({ ...asked, quote: own, terms, payment, input, claim, isKept });
+      const paid = { ...asked, quote: own, terms: keyTerms, payment };
+      return await this.#sell({ ...paid, input, claim, isKept: payment.identity !== null });
     } finally {
       this.#noteUse(asked, payment, this.#parts.nowMs() - startedAtMs);
     }
@@ -221,12 +226,12 @@ export class PaidCall {
         ? null
         : claimedFingerprint(fingerprintOfCall(called, service, sale.input), sale.claim);
     const availability = this.#parts.availability(service);
-    if (!availability.available) {
+    if (request.isGone === true || !availability.available) {
       // Nothing new is sold, but answers that were bought before are still delivered.
       const earlier = await this.#before.byPayment(sale, fingerprint);
       if (earlier !== null) return earlier;
       money.fate = 'free';
-      throw notForSale(availability);
+      throw request.isGone === true ? notSoldHere(service.path) : notForSale(availability);
     }
 
     const leave = this.#places.enter(payment.limitBy);

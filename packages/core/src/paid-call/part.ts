@@ -11,6 +11,7 @@ import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
 import { FollowedCalls } from './followed-calls.ts';
 import { createFreeHangUps } from './free-hang-ups.ts';
+import { unfitForHttp } from './http-door.ts';
 import { type CallShares, createCallShares } from './inside/call-shares.ts';
 import { type CallStore, createCallStore } from './inside/calls.ts';
 import { SettlementFinisher } from './inside/finish-settlements.ts';
@@ -36,7 +37,7 @@ const SHARES_PAID_AT_ONCE = 500;
 const REQUESTS_NOTED_EVERY_MS = 2_000;
 
 /** What the doors of the paid call share. */
-export type SharedByDoors = Omit<PaidCallParts, 'services' | 'rails' | 'door'>;
+export type SharedByDoors = Omit<PaidCallParts, 'rails' | 'door'>;
 
 export interface Sales extends Part {
   calls: CallStore;
@@ -49,16 +50,16 @@ export interface Sales extends Part {
   /** The shares that others get of the price of a call. */
   shares: CallShares;
   shared: SharedByDoors;
-  /** What is sold at all, in catalog order. */
-  services: readonly Service[];
   /** How long a bought answer can be asked for again. */
   answersLastMs: number;
+  /** This process's row in `replicas`; null before its first sign of life. */
+  replicaId(): bigint | null;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
   /** Whether somebody new would get a trial now, as far as is known. */
   promisesTrials(): boolean;
-  /** Opens a door: the services sold there, the rails that pay, and the form of its answers. */
-  open(door: Pick<PaidCallParts, 'services' | 'rails' | 'door'> & Partial<SharedByDoors>): PaidCall;
+  /** Opens a door: the rails that pay there, and the form of its answers. */
+  open(door: Pick<PaidCallParts, 'rails' | 'door'> & Partial<SharedByDoors>): PaidCall;
 }
 
 interface SalesSettings {
@@ -77,7 +78,6 @@ interface SalesNeeds {
   metrics: CallMetrics;
   ledger: Ledger;
   seal: AnswerSeal;
-  services: readonly Service[];
   sources: Sources;
   /** The path below which receipts of on-chain payments stand. */
   receiptsAt: string;
@@ -101,7 +101,6 @@ interface SalesNeeds {
  * const opened = openSales(house, config.paidCall.settings, {
  *   ledger,
  *   seal,
- *   services,
  *   metrics: createCallMetrics(),
  *   sources: NO_SOURCES,
  *   receiptsAt: '/receipts',
@@ -139,9 +138,9 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     availability,
     catalog,
     payments: createPaymentRefunds(needs.railsOnChains),
-    services: needs.services,
     promisesTrials: () => needs.capable().every((part) => part.trialsOpen?.() !== false),
     answersLastMs: settings.answerTtlMs,
+    replicaId: replica.id,
     open(door) {
       const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
       doors.push(opened);
@@ -238,7 +237,7 @@ function shareWithDoors(
   };
   const availability = (service: Service) => availabilityOf(service, sources.health, standing);
   const catalog = (): CatalogLine[] =>
-    needs.services.map((service) => {
+    house.shelf.services.map((service) => {
       const { path, name, tag, priceUsd, summary, example, featured } = service;
       const { available, chains } = availability(service);
       return { path, name, tag, priceUsd, summary, example, featured, available, chains };
@@ -249,6 +248,7 @@ function shareWithDoors(
     freeHangUps,
     followedCalls,
     refundAfterMs,
+    honoured: (service) => house.shelf.honoured(service),
     availability,
     catalog,
     baseUrl,
@@ -371,11 +371,12 @@ async function endCalls({ logger }: House, records: Records): Promise<void> {
 /** A door that sells services over HTTP, at one or several addresses. */
 export function servicesDoor(
   house: House,
-  door: { name: string; prefixes: readonly string[]; services: readonly Service[]; paidCall: PaidCall },
+  door: { name: string; prefixes: readonly string[]; isSold(service: Service): boolean; paidCall: PaidCall },
 ): Part {
-  const { prefixes, services, paidCall } = door;
+  const { prefixes, isSold, paidCall } = door;
   return {
     name: door.name,
+    refuses: unfitForHttp,
     operations: [
       {
         operations: [],
@@ -386,8 +387,8 @@ export function servicesDoor(
       },
     ],
     routes: (http) => {
-      const { addressOf, leftOut } = house;
-      paidCallRoutes(http, { prefixes, services, leftOut, paidCall, addressOf });
+      const { addressOf, shelf } = house;
+      paidCallRoutes(http, { prefixes, shelf, isSold, paidCall, addressOf });
     },
   };
 }
@@ -400,28 +401,30 @@ export function servicesDoor(
  * ```ts
  * import { openX402Door } from '@farebox/core/paid-call/part';
  *
- * const door = openX402Door(house, { services, rails: [credits], sales });
+ * const door = openX402Door(house, { rails: [credits], sales });
  * door.paidCall.running; // 0
  * ```
  */
 export function openX402Door(
   house: House,
-  { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },
+  { rails, sales }: { rails: readonly Rail[]; sales: Sales },
 ): Part & { paidCall: PaidCall } {
   const { baseUrl, shop, sandbox } = house;
   const about = { baseUrl, seller: shop.name, sandbox, trialsOpen: sales.promisesTrials };
   const door = x402Door((quote) => makeChallenge(quote, rails, about));
-  const paidCall = sales.open({ services, rails, door });
+  const paidCall = sales.open({ rails, door });
   const prefixes = ['/x402', '/api/x402'];
-  const byAddress = servicesDoor(house, { name: 'x402-door', prefixes, services, paidCall });
+  const byAddress = servicesDoor(house, { name: 'x402-door', prefixes, isSold: () => true, paidCall });
   return {
     ...byAddress,
     paidCall,
-    operations: [...(byAddress.operations ?? []), namedCallOperations(house.firstCall)],
+    get operations() {
+      return [...(byAddress.operations ?? []), namedCallOperations(house.firstCall)];
+    },
     routes(http) {
       byAddress.routes?.(http);
-      const { addressOf, leftOut } = house;
-      namedCallRoute(http, { services, leftOut, paidCall, addressOf });
+      const { addressOf, shelf } = house;
+      namedCallRoute(http, { shelf, paidCall, addressOf });
     },
   };
 }

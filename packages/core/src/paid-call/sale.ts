@@ -21,6 +21,8 @@ export interface PaidRequest {
   requestId: string;
   /** Whether it is only tried out; left out where the door has no such calls. */
   dryRun?: DryRun;
+  /** Set for a service that is sold no more: what was bought before is still delivered, and nothing else. */
+  isGone?: boolean;
   /** Whether the caller has left. */
   gone(): boolean;
   /**

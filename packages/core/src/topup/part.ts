@@ -56,7 +56,6 @@ export function openTopup(
   const sold = topupServices(topups);
   const rail = topupRail(x402.rail);
   const paidCall = needs.sales.open({
-    services: sold.map(({ service }) => service),
     rails: [rail],
     door: topupDoor(rail, baseUrl),
     availability: () => (x402.offered().length > 0 ? FOR_SALE : NO_CHAIN),

@@ -148,4 +148,6 @@ export interface ProxyConfig {
   /** In the order of the file. */
   readonly routes: readonly Route[];
   readonly services: ReadonlyMap<string, HouseServiceRule>;
+  /** All of it as it is written, as JSON: two files that mean the same have the same. It holds no secrets. */
+  readonly written: string;
 }

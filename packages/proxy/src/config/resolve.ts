@@ -51,7 +51,8 @@ export function resolveConfig(
   const services = servicesOf(input.services ?? {}, surroundings.serviceNames, complain);
   if (upstreams.size === 0 && routes.length === 0 && services.size === 0)
     complain([], 'sells nothing: write "upstreams" and "routes", or "services"');
-  return frozen({ upstreams: [...upstreams.values()], routes, services });
+  const written = JSON.stringify({ ...input, $schema: undefined });
+  return frozen({ upstreams: [...upstreams.values()], routes, services, written });
 }
 
 /** Refuses routes that match the same addresses: which of two prices holds would be a matter of luck. */

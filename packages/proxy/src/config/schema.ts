@@ -19,6 +19,8 @@ const FIRST_CUSTOMER = 1_000;
 export const MOST_KEPT_BYTES = 1_400_000;
 /** Callers over HTTP wait no longer for an answer in one piece. */
 export const LONGEST_KEPT_MS = 25_000;
+/** The largest body that a route may take. */
+export const MOST_REQUEST_BYTES = 16_777_216;
 const LONGEST_PAUSE_MS = 300_000;
 const LONGEST_STREAM_MS = 3_600_000;
 
@@ -385,7 +387,7 @@ const route = z.strictObject({
       'kept: the answer is stored, and a repeat gets it again. streamed: it is sent as it comes. Default: kept',
     ),
   stream: stream.optional().describe('Bounds of a streamed answer'),
-  maxRequestBytes: whole(0, 16_777_216)
+  maxRequestBytes: whole(0, MOST_REQUEST_BYTES)
     .optional()
     .describe('The largest body of a request, in bytes. Default: 262144'),
   maxAnswerBytes: whole(1, 1_073_741_824)

@@ -34,6 +34,10 @@ export interface OpenRoutes {
   /** The categories that the catalogue of services does not have, and what each holds. */
   readonly tags: Readonly<Record<string, string>>;
   readonly userAgent: string;
+  /** The upstreams, by digests of all that they are opened with. */
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Closes the connections to upstreams that the next routes do not have, once no call needs them. */
+  retire(next: Pick<OpenRoutes, 'upstreams'>): Promise<void>;
   /** Lets calls end, and closes the connections. */
   close(): Promise<void>;
 }
@@ -43,16 +47,34 @@ export interface OpenRoutes {
  *
  * @param about.version of this server, which upstreams are told
  * @param about.taken ids of other services
+ * @param about.before routes whose upstreams are taken over where they are the same: their bounds and what is known of their failures
+ *   stay
  */
 export function openRoutes(
   config: ProxyConfig,
-  { version, nowMs, taken }: { version: string; nowMs(): number; taken: readonly string[] },
+  {
+    version,
+    nowMs,
+    taken,
+    before = null,
+  }: {
+    version: string;
+    nowMs(): number;
+    taken: readonly string[];
+    before?: Pick<OpenRoutes, 'upstreams'> | null;
+  },
 ): OpenRoutes {
   const userAgent = `farebox/${version}`;
-  const upstreams = new Map(config.upstreams.map((each) => [each.name, open(each, nowMs)]));
+  const digests = new Map(config.upstreams.map((each) => [each.name, digestOf(each)]));
+  const upstreams = new Map(
+    config.upstreams.map((each) => {
+      const digest = digests.get(each.name) ?? '';
+      return [digest, before?.upstreams.get(digest) ?? open(each, nowMs)];
+    }),
+  );
   const ids = new Set(taken);
   const routes = config.routes.map((route): OpenRoute => {
-    const upstream = upstreams.get(route.upstream.name);
+    const upstream = upstreams.get(digests.get(route.upstream.name) ?? '');
     if (upstream === undefined) throw new Error(`${route.key} has no upstream`);
     const id = idOf(route, ids);
     ids.add(id);
@@ -72,8 +94,21 @@ export function openRoutes(
       services.map(({ tag }) => [tag, tag === DEFAULT_TAG ? ABOUT_DEFAULT_TAG : `Routes of ${tag}.`]),
     ),
     userAgent,
+    upstreams,
+    async retire(next) {
+      const left = [...upstreams].filter(([digest]) => !next.upstreams.has(digest));
+      await Promise.all(left.map(([, each]) => each.retire()));
+    },
     close: async () => void (await Promise.all([...upstreams.values()].map((each) => each.close()))),
   };
+}
+
+/** Tells upstreams apart by all that they are opened with, their secrets too. */
+function digestOf(config: UpstreamConfig): string {
+  const secrets = config.credentials.map(({ kind, name, reveal }) => [kind, name, reveal()]);
+  return createHash('sha256')
+    .update(JSON.stringify([config, secrets]))
+    .digest('base64url');
 }
 
 function open(config: UpstreamConfig, nowMs: () => number): Upstream {

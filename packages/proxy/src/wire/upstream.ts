@@ -128,6 +128,11 @@ export interface Upstream {
    */
   stream(request: UpstreamRequest): Promise<UpstreamStream | UpstreamRefusal | UpstreamFailure>;
   readonly state: UpstreamState;
+  /**
+   * Closes the connections whenever no call runs or waits, from now on: it is no longer sold, and a call that began before still gets its
+   * answer. Resolves when the first such moment has come.
+   */
+  retire(): Promise<void>;
   /** Takes no more calls, and closes the connections when those that run and wait have ended. */
   close(): Promise<void>;
   /** Ends all calls at once. */
@@ -148,12 +153,13 @@ export function openUpstream(settings: UpstreamSettings): Upstream {
 
 class OpenUpstream implements Upstream {
   readonly #settings: UpstreamSettings;
-  readonly #pool: Pool;
+  #pool: Pool | null = null;
   readonly #places: Places;
   readonly #breaker: Breaker;
   readonly #running = new Set<RunningCall>();
   #closed: Promise<void> | null = null;
-  #idle: (() => void) | null = null;
+  #isRetired = false;
+  readonly #whenIdle: (() => void)[] = [];
 
   constructor(settings: UpstreamSettings) {
     const url = new URL(settings.url);
@@ -163,8 +169,6 @@ class OpenUpstream implements Upstream {
       throw new Error('The address of an upstream has no credentials, query or fragment.');
     checkOwnHeaders(settings.headers);
     this.#settings = settings;
-    const connectMs = Math.min(settings.headersTimeoutMs, MOST_CONNECT_MS);
-    this.#pool = openLanes(url.origin, settings.concurrency, connectMs);
     this.#places = new Places(settings.concurrency, settings.mostWaiting);
     this.#breaker = new Breaker(settings.breaker, settings.nowMs);
   }
@@ -212,6 +216,12 @@ class OpenUpstream implements Upstream {
     };
   }
 
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    await this.#idle();
+    await this.#closePool();
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#closeWhenIdle();
     return this.#closed;
@@ -220,15 +230,29 @@ class OpenUpstream implements Upstream {
   async destroy(): Promise<void> {
     this.#closed ??= Promise.resolve();
     for (const call of this.#running) call.stop('closing', 'the upstream was closed by force');
-    await this.#pool.destroy();
+    await this.#pool?.destroy();
   }
 
   async #closeWhenIdle(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#idle = resolve;
-    if (this.#running.size === 0) resolve();
-    await promise;
-    if (!this.#pool.destroyed) await this.#pool.close();
+    await this.#idle();
+    await this.#closePool();
+  }
+
+  #idle(): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  async #closePool(): Promise<void> {
+    const pool = this.#pool;
+    this.#pool = null;
+    if (pool !== null && !pool.destroyed) await pool.close();
+  }
+
+  #lanes(): Pool {
+    const { url, headersTimeoutMs, concurrency } = this.#settings;
+    this.#pool ??= openLanes(new URL(url).origin, concurrency, Math.min(headersTimeoutMs, MOST_CONNECT_MS));
+    return this.#pool;
   }
 
   /** Gets a place, sends the request, and has the head of the answer judged. What fails is told to the breaker. */
@@ -245,7 +269,9 @@ class OpenUpstream implements Upstream {
     this.#running.add(call);
     call.onEnd(() => {
       this.#running.delete(call);
-      if (this.#running.size === 0) this.#idle?.();
+      if (this.#running.size > 0) return;
+      for (const idle of this.#whenIdle.splice(0)) idle();
+      if (this.#isRetired) void this.#closePool();
     });
     const stopped = await call.place(this.#places);
     if (stopped !== null) {
@@ -303,7 +329,7 @@ class OpenUpstream implements Upstream {
 
   #dispatch(request: UpstreamRequest, exchange: Exchange): void {
     const { headers, query, keepAlive } = this.#settings;
-    this.#pool.dispatch(
+    this.#lanes().dispatch(
       {
         method: request.method,
         path: withCredentials(request.target, query),

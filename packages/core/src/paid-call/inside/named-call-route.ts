@@ -7,8 +7,8 @@ import { isDeeperThan } from '../../http/json-depth.ts';
 import { CORE_TAG, type Described, KEYED, refused } from '../../http/operation.ts';
 import { invalidRequest, notSoldHere, Problem } from '../../http/problem.ts';
 import type { House } from '../../part.ts';
-import type { Service } from '../../service/define.ts';
 import { namedCall } from '../../service/named-call.ts';
+import type { Shelf } from '../../service/shelf.ts';
 import { answerOverHttp } from '../http-door.ts';
 import type { PaidCall } from '../paid-call.ts';
 import { bodyObject } from '../request-body.ts';
@@ -19,9 +19,7 @@ const CATALOG_PATH = '/x402/catalog';
 const MAX_DEPTH = 64;
 
 export interface NamedCallRouteParts {
-  services: readonly Service[];
-  /** Paths of services that exist but are not sold here. */
-  leftOut: readonly string[];
+  shelf: Shelf;
   /** The paid call of the door whose addresses the services have. */
   paidCall: PaidCall;
   addressOf(request: FastifyRequest): string;
@@ -30,11 +28,11 @@ export interface NamedCallRouteParts {
 /** The address where a body names the service that it buys. */
 export function namedCallRoute(
   app: FastifyInstance,
-  { services, leftOut, paidCall, addressOf }: NamedCallRouteParts,
+  { shelf, paidCall, addressOf }: NamedCallRouteParts,
 ): void {
   app.post(CALL_PATH, async (request: FastifyRequest, reply: FastifyReply) => {
     const given = bodyObject(request.body instanceof Buffer ? request.body : undefined);
-    const { service, input } = named(given, services, leftOut);
+    const { service, input } = named(given, shelf);
     if (isDeeperThan(input, MAX_DEPTH))
       throw invalidRequest(`input may be nested ${MAX_DEPTH} deep at most.`, [
         { field: 'input', message: 'is nested too deep' },
@@ -46,7 +44,7 @@ export function namedCallRoute(
 }
 
 /** @throws Problem 400 for what names no call, 404 with near names for a service that is not there */
-function named(given: Record<string, unknown>, services: readonly Service[], leftOut: readonly string[]) {
+function named(given: Record<string, unknown>, { services, leftOut }: Shelf) {
   const found = namedCall(given, services);
   if ('service' in found) return found;
   if ('fields' in found) {

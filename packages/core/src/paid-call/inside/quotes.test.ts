@@ -51,7 +51,6 @@ function stage({ prefix = '', tool }: { prefix?: string; tool?: (service: Servic
     read: () => Promise.reject(new Error('nothing is read here')),
   };
   const quotes = new Quotes({
-    services: [SERVICE, ROUTE],
     rails: [rail],
     door,
     baseUrl: 'http://shop',
@@ -84,7 +83,6 @@ test('a call that could not be read, and a service without a route, are quoted a
     stage({ prefix: '/x402' }).quotes.of(SERVICE, null).quote.resourceUrl,
     'http://shop/x402/nickel',
   );
-  assert.throws(() => quotes.of({ ...SERVICE, path: 'unknown' }, null), /unknown is not in the registry/);
 });
 
 test('below a prefix, and as a tool, a route has the address of that door at the price of the call', () => {
@@ -112,6 +110,17 @@ test('addresses that nobody asks for any more are forgotten, the oldest first', 
   assert.equal(made.length, 2_001, 'what was asked for lately is remembered');
   at(1);
   assert.equal(made.length, 2_002, 'what was asked for longest ago is not');
+});
+
+test('a service that is sold otherwise now is quoted as it is now, also at an address that was quoted before', () => {
+  const { quotes } = stage();
+  const dearer: Service = { ...ROUTE, priceUsd: '0.07' };
+  const asked = call('/stations/7', 10_000n);
+  for (const service of [ROUTE, dearer, ROUTE]) {
+    assert.equal(quotes.of(service, asked).quote.service, service);
+    assert.equal(quotes.of(service, null).quote.service, service);
+  }
+  assert.equal(quotes.of(dearer, null).quote.priceMicros, 70_000n);
 });
 
 test('a 402 is made again when an offer has changed', () => {

@@ -20,7 +20,6 @@ interface Sold {
 }
 
 export interface QuotesParts {
-  services: readonly Service[];
   rails: readonly Rail[];
   door: Door;
   baseUrl: string;
@@ -30,12 +29,11 @@ export interface QuotesParts {
 /** The quotes of one door. */
 export class Quotes {
   readonly #parts: QuotesParts;
-  readonly #sold = new Map<string, Sold>();
+  readonly #sold = new WeakMap<Service, Sold>();
   readonly #ofRoutes = new Map<string, Sold>();
 
   constructor(parts: QuotesParts) {
     this.#parts = parts;
-    for (const service of parts.services) this.#sold.set(service.path, this.#make(service, null));
   }
 
   /**
@@ -44,9 +42,7 @@ export class Quotes {
    * @param called the call as its route read it; null: the service without a route, or a call that could not be read
    */
   of(service: Service, called: ReadCall | null): Pick<Sold, 'quote' | 'challenge'> {
-    const found = this.#sold.get(service.path);
-    if (found === undefined) throw new Error(`${service.path} is not in the registry`);
-    const sold = called === null ? found : this.#ofRoute(service, called);
+    const sold = called === null ? this.#usual(service) : this.#ofRoute(service, called);
     const current = this.#revision;
     if (sold.revision !== current) {
       sold.challenge = this.#parts.door.challenge(sold.quote);
@@ -55,9 +51,18 @@ export class Quotes {
     return sold;
   }
 
+  #usual(service: Service): Sold {
+    const known = this.#sold.get(service);
+    if (known !== undefined) return known;
+    const sold = this.#make(service, null);
+    this.#sold.set(service, sold);
+    return sold;
+  }
+
   #ofRoute(service: Service, called: ReadCall): Sold {
     const name = `${service.path} ${called.priceMicros} ${called.address}`;
-    const sold = this.#ofRoutes.get(name) ?? this.#make(service, called);
+    const known = this.#ofRoutes.get(name);
+    const sold = known?.quote.service === service ? known : this.#make(service, called);
     this.#ofRoutes.delete(name);
     this.#ofRoutes.set(name, sold);
     const [oldest] = this.#ofRoutes.keys();

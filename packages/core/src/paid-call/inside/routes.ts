@@ -2,56 +2,61 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notSoldHere, Problem } from '../../http/problem.ts';
 import { pathOf } from '../../http/server.ts';
 import type { Service } from '../../service/define.ts';
+import type { Shelf } from '../../service/shelf.ts';
 import { nearest } from '../../words/nearest.ts';
 import { answerOverHttp, assertFitsHttp } from '../http-door.ts';
 import type { PaidCall } from '../paid-call.ts';
 
 const MAX_SUGGESTIONS = 5;
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST'];
 
-/** A route for each service, and a 404 that suggests similar names. */
+/** An address for each service that is or was sold here, and a 404 that suggests similar names. */
 export function paidCallRoutes(
   app: FastifyInstance,
   parts: {
     /** The address prefixes that all lead to this door. */
     prefixes: readonly string[];
-    services: readonly Service[];
-    /** Paths of services that exist but are not sold here. */
-    leftOut: readonly string[];
+    shelf: Shelf;
+    /** Whether this door sells such a service. */
+    isSold(service: Service): boolean;
     paidCall: PaidCall;
     addressOf(request: FastifyRequest): string;
   },
 ): void {
-  assertFitsHttp(parts.services);
+  const { shelf, isSold } = parts;
+  assertFitsHttp(shelf.services);
   const [canonical = ''] = parts.prefixes;
+  const isHere = (service: Service | undefined): service is Service =>
+    service !== undefined && isSold(service);
   for (const prefix of parts.prefixes) {
-    for (const service of parts.services) {
-      const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-        await answerOverHttp(parts.paidCall, request, reply, { service, address: parts.addressOf(request) });
-      };
-      app.route({ method: ['GET', 'HEAD', 'POST'], url: `${prefix}/${service.path}`, handler });
-    }
-    const unknown = (request: FastifyRequest) => {
-      const asked = pathOf(request).slice(prefix.length + 1);
-      if (parts.services.some(({ path }) => path === asked)) {
-        throw new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
-          details: { method: 'POST', charged: false },
-          headers: { allow: 'GET, HEAD, POST' },
-        });
-      }
+    const unknown = (request: FastifyRequest, asked: string) => {
       // A document below the same prefix, such as the catalog.
       const otherMethod = app.knownAddresses.otherMethod(request.method, pathOf(request));
       if (otherMethod !== null) throw otherMethod;
-      const paths = parts.services.map(({ path }) => path);
+      const paths = shelf.services.filter(isSold).map(({ path }) => path);
       const knownPaths = nearest(asked, paths, MAX_SUGGESTIONS).map((path) => `${canonical}/${path}`);
-      if (parts.leftOut.includes(asked)) throw notSoldHere(asked, { catalog: `${canonical}/catalog` });
+      if (shelf.leftOut.includes(asked)) throw notSoldHere(asked, { catalog: `${canonical}/catalog` });
       throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${asked.slice(0, 80)}.`, {
         details: { knownPaths, catalog: `${canonical}/catalog`, charged: false },
       });
     };
-    app.route({
-      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      url: `${prefix}/*`,
-      handler: unknown,
-    });
+    const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+      const asked = pathOf(request).slice(prefix.length + 1);
+      const sold = shelf.find(asked);
+      const gone = sold === undefined ? shelf.gone(asked) : undefined;
+      const service = sold ?? gone;
+      if (!isHere(service)) return unknown(request, asked);
+      if (!METHODS.includes(request.method))
+        throw new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
+          details: { method: 'POST', charged: false },
+          headers: { allow: METHODS.join(', ') },
+        });
+      const address = parts.addressOf(request);
+      await answerOverHttp(parts.paidCall, request, reply, { service, address, isGone: sold === undefined });
+    };
+    // Those that are sold at the start are addresses of their own; what is sold later is found below the prefix.
+    for (const { path } of shelf.services.filter(isSold))
+      app.route({ method: [...METHODS], url: `${prefix}/${path}`, handler });
+    app.route({ method: [...METHODS, 'PUT', 'PATCH', 'DELETE'], url: `${prefix}/*`, handler });
   }
 }

@@ -20,18 +20,15 @@ const LOOKED_AT_EVERY_MS = 30_000;
 
 /** Payment by the Machine Payments Protocol; `mpp` is null while it is off. */
 export function openMpp(
-  { pools, baseUrl, sandbox, logger, nowMs }: House,
+  house: House,
   { settings, secrets }: Configured<typeof MPP.variables>,
   needs: {
     x402: { authorizations(chainId: number): AuthorizationSettler | null };
     gas: GasTanks;
-    services: readonly Service[];
     settlement: CallMetrics['settlement'];
   },
 ): Part & {
   mpp: MppRail | null;
-  /** The services that MPP can buy. */
-  sold: readonly Service[];
   /** Rails for the other doors, which tell an MPP credential where it belongs. */
   elsewhere: readonly Rail[];
   /** The rail itself; none while it is off. */
@@ -39,7 +36,8 @@ export function openMpp(
   /** What documents say about MPP; null while it is off, or when it can buy nothing. */
   offer(): ReturnType<typeof offerOf>;
 } {
-  const { x402, gas, services, settlement } = needs;
+  const { pools, baseUrl, sandbox, shelf, logger, nowMs } = house;
+  const { x402, gas, settlement } = needs;
   const mpp = openMppRail({ ...settings, ...secrets.reveal() }, new URL(baseUrl).hostname, {
     sql: pools.sql,
     evm: x402.authorizations(CHAIN_ID),
@@ -48,8 +46,7 @@ export function openMpp(
     nowMs,
     report: settlement,
   });
-  const sold = services.filter((service) => service.mpp);
-  const soldByMpp = (path: string) => sold.some((service) => service.path === path);
+  const soldByMpp = (path: string) => shelf.find(path)?.mpp === true;
   const watch = watchRails(mpp?.networks ?? [], { nowMs, logger });
   return {
     name: 'mpp',
@@ -57,10 +54,9 @@ export function openMpp(
     jobs: [{ name: 'look-at-tempo', intervalMs: LOOKED_AT_EVERY_MS, run: watch.look }],
     requestHeaders: ['Accept-Payment'],
     mpp,
-    sold,
     elsewhere: mpp === null ? [] : [mppAtTheWrongDoor({ baseUrl, soldByMpp })],
     rails: mpp === null ? [] : [mpp.rail],
-    offer: () => (sold.length > 0 ? offerOf(mpp) : null),
+    offer: () => (shelf.services.some(isSoldByMpp) ? offerOf(mpp) : null),
     resume: async () => mpp?.resume(),
     close: async () => mpp?.close(),
   };
@@ -69,15 +65,17 @@ export function openMpp(
 /** `/mpp/`: the services that MPP can buy, open to every rail that can pay there. */
 export function openMppDoor(
   house: House,
-  needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: Rail; credits: Rail },
+  needs: { mpp: MppRail | null; sales: Sales; x402: Rail; credits: Rail },
 ): Part {
-  const { mpp, sold: services, sales, x402, credits } = needs;
+  const { mpp, sales, x402, credits } = needs;
   const name = 'mpp-door';
   if (mpp === null) return { name };
   const door = mppDoor(mpp, [x402], house.baseUrl);
-  const paidCall = sales.open({ services, rails: [mpp.rail, x402, credits], door });
-  return servicesDoor(house, { name, prefixes: ['/mpp'], services, paidCall });
+  const paidCall = sales.open({ rails: [mpp.rail, x402, credits], door });
+  return servicesDoor(house, { name, prefixes: ['/mpp'], isSold: isSoldByMpp, paidCall });
 }
+
+const isSoldByMpp = ({ mpp }: Service) => mpp;
 
 function offerOf(mpp: MppRail | null) {
   const [first, ...rest] = (mpp?.methods ?? []).map((each) => ({
