@@ -63,6 +63,9 @@ const TROUBLES = `(() => {
     if (over.left < under.right && over.right > under.left && over.top < under.bottom && over.bottom > under.top)
       troubles.push('a copy button covers "' + block.textContent.slice(0, 30) + '"');
   }
+  for (const block of document.querySelectorAll('.notice pre'))
+    if (isSeen(block) && block.scrollWidth > block.clientWidth)
+      troubles.push((block.scrollWidth - block.clientWidth) + ' px of "' + block.textContent.slice(0, 12) + '" are behind an edge');
   const ribbon = document.querySelector('.ribbon');
   if (ribbon !== null && ribbon.getBoundingClientRect().width < document.documentElement.clientWidth)
     troubles.push('the ribbon ends before the page does');

@@ -10,6 +10,7 @@ import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { allowBrowsers, createHttpServer } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
+import { callsBought } from './service/calls-bought.ts';
 import type { Service } from './service/define.ts';
 import { Shelf } from './service/shelf.ts';
 import type { Shop } from './shop.ts';
@@ -80,6 +81,7 @@ export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
         return shelf.firstCall.body;
       },
     },
+    callsFor: (amountUsd) => callsBought(amountUsd, shelf.services),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
     limitByAddress: (perMinute = rateLimitPerAddress) => createAddressLimit(bound(perMinute)),

@@ -30,6 +30,8 @@ export interface House {
   shelf: Shelf;
   /** The call of a service that somebody with a new key is shown; it follows the shelf. */
   firstCall: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
+  /** How many calls whole dollars of credit buy, in words. */
+  callsFor(amountUsd: number): string;
   logger: FastifyBaseLogger;
   addresses: AddressReader;
   /** The address that a request counts for. */

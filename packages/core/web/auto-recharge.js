@@ -1,6 +1,7 @@
 /** A balance that refills itself, in words, and the form that changes it. */
 import { formatUsd } from './amount.js';
 import { byId, el, notice } from './dom.js';
+import { forgetProblems, tellRefusal } from './field-problems.js';
 
 /** Why it is off, for the owner of the card. What is not listed is a code of the card's bank. */
 const OFF_BECAUSE = {
@@ -122,11 +123,14 @@ export function showRecharge(view, change) {
 
 async function say(changing) {
   const outcome = byId('recharge-message');
+  outcome.replaceChildren();
+  forgetProblems(byId('recharge-form'));
   try {
     await changing;
     outcome.replaceChildren(notice('good', 'Saved.'));
   } catch (error) {
-    outcome.replaceChildren(notice('bad', error.message));
+    if (!tellRefusal(error, { thresholdUsd: 'recharge-below', topUpUsd: 'recharge-top-up' }))
+      outcome.replaceChildren(notice('bad', error.message));
   }
 }
 

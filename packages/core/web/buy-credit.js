@@ -86,9 +86,9 @@ function tierChoice({ amountUsd, label, description }) {
   );
 }
 
-/** "10 USD of credits, about 200 calls": the amount stands beside it already. */
+/** "10 USD of credits: 40 calls at $0.25, …": the amount stands beside it already. */
 function callsOf(description) {
-  return description.split(', ').at(-1) ?? description;
+  return description.split(': ').at(-1) ?? description;
 }
 
 /** The request that the form spells. */

@@ -61,7 +61,7 @@ function render(devices, earnings) {
     figure('Held', formatUsd(earnings.dueUsd)),
     ...earnings.heldFor.map((reason) => el('p', { class: 'soft' }, HELD_FOR[reason] ?? reason)),
     figure('Calls sold', String(earnings.calls)),
-    figure('Your share', `${earnings.sharePercent} %`),
+    figure('Your share', `${earnings.sharePercent}%`),
   );
   if (devices.length === 0) {
     byId('map').replaceChildren();

@@ -31,15 +31,22 @@ export function prose(text) {
   return parts.map((part, index) => (index % 2 === 1 ? el('code', {}, part) : part));
 }
 
+const COPIED_SHOWN_MS = 4_000;
+
 /** A block of code with a button that copies it, where the browser lets a page do that. */
 export function codeBlock(text, label) {
   const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy ${label}` }, 'Copy');
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(text);
-    button.textContent = 'Copied';
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = 'Copied ✓';
+    } catch {
+      // A browser may refuse: then the text is there to be selected.
+      button.textContent = 'Select it';
+    }
     setTimeout(() => {
       button.textContent = 'Copy';
-    }, 1_500);
+    }, COPIED_SHOWN_MS);
   });
   const code = el('pre', { tabindex: '0', 'aria-label': label }, el('code', {}, text));
   return el('div', { class: 'code' }, code, navigator.clipboard === undefined ? null : button);

@@ -3,6 +3,7 @@ import { showRecharge } from './auto-recharge.js';
 import { offerCredit, offerCreditFor } from './buy-credit.js';
 import { loadCapabilities } from './catalog.js';
 import { byId, codeBlock, el, notice } from './dom.js';
+import { forgetProblems, tellAtFields, tellRefusal } from './field-problems.js';
 import { rememberedKey, rememberKey } from './key-session.js';
 import { standingNotices } from './key-standing.js';
 import { spendingView } from './spending-chart.js';
@@ -15,7 +16,7 @@ const input = byId('key');
 const message = byId('message');
 const board = byId('board');
 
-/** One request about the key. Answers the body, or throws an `Error` that may be shown. */
+/** One request about the key. Answers the body, or throws an `Error` that may be shown, with the `fields` that are wrong. */
 async function ask(method, path, body) {
   let response;
   try {
@@ -32,11 +33,14 @@ async function ask(method, path, body) {
     throw new Error('The server could not be reached.');
   }
   const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.message ?? `The server answered ${response.status}.`);
-  return answer;
+  if (response.ok) return answer;
+  const error = new Error(answer.message ?? `The server answered ${response.status}.`);
+  throw Object.assign(error, { fields: answer.fields, status: response.status });
 }
 
 async function showKey() {
+  forgetProblems(form);
+  byId('forget').hidden = rememberedKey() === '';
   if (rememberedKey() === '') {
     board.hidden = true;
     offerCreditFor(null);
@@ -49,8 +53,19 @@ async function showKey() {
   } catch (error) {
     board.hidden = true;
     offerCreditFor(null);
-    message.replaceChildren(notice('bad', error.message));
+    const isUnknown = error.status === 401;
+    message.replaceChildren(...(isUnknown ? [] : [notice('bad', error.message)]));
+    if (isUnknown) tellAtFields({ key: unknownKey(rememberedKey(), error.message) });
   }
+}
+
+const KEY_CHARACTERS = 73;
+
+/** Why a key cannot be opened: most often a part of it is missing. */
+function unknownKey(key, refusal) {
+  return key.length === KEY_CHARACTERS
+    ? refusal
+    : `This key is not known here. A whole one has ${KEY_CHARACTERS} characters; this has ${key.length}.`;
 }
 
 function render(key) {
@@ -117,25 +132,35 @@ byId('refresh').addEventListener('click', () => void showKey());
 byId('caps-form').addEventListener('submit', async (event) => {
   event.preventDefault();
   const outcome = byId('caps-message');
+  outcome.replaceChildren();
+  forgetProblems(event.currentTarget);
+  const caps = { perCallUsd: amountIn('per-call'), perDayUsd: amountIn('per-day') };
+  const wrong = { 'per-call': caps.perCallUsd, 'per-day': caps.perDayUsd };
+  const problems = Object.entries(wrong).flatMap(([id, text]) =>
+    text === null || isAmount(text) ? [] : [[id, `“${text}” is not an amount in USD.`]],
+  );
+  if (problems.length > 0) return tellAtFields(Object.fromEntries(problems));
   try {
-    const caps = { perCallUsd: capOf('per-call'), perDayUsd: capOf('per-day') };
     render(await ask('PATCH', '/api/keys/me', { caps }));
     outcome.replaceChildren(notice('good', 'Saved.'));
   } catch (error) {
-    outcome.replaceChildren(notice('bad', error.message));
+    if (!tellRefusal(error, { perCallUsd: 'per-call', perDayUsd: 'per-day' }))
+      outcome.replaceChildren(notice('bad', error.message));
   }
 });
 
-/** What a cap's box says: null when it is empty, else a decimal string. */
-function capOf(id) {
+/** What a box for an amount says; null when it is empty. */
+function amountIn(id) {
   const text = byId(id).value.trim().replace(/^\$/, '');
-  if (text === '') return null;
+  return text === '' ? null : text;
+}
+
+function isAmount(text) {
   try {
-    microsOf(text);
+    return microsOf(text) >= 0n;
   } catch {
-    throw new Error(`“${text}” is not an amount in USD.`);
+    return false;
   }
-  return text;
 }
 
 /** Opens a dialog that asks before something that cannot be undone. */

@@ -3,6 +3,10 @@ import { byId, notice } from './dom.js';
 import { post, whileBusy } from './post.js';
 import { freshKey } from './trial-key.js';
 
+/** What holds here alone: elsewhere a key is shown once. */
+const AGAIN_FOR_A_WHILE =
+  'Copy it now. This page shows it again for two minutes, until it is used; after that nobody can.';
+
 const standing = byId('key-standing');
 const show = byId('show-key');
 const mail = byId('mail-key');
@@ -41,7 +45,8 @@ export async function offerKey({ sessionId, proof, isOwnTab }) {
     const body = await look(true);
     if (body === null)
       return outcome.replaceChildren(notice('bad', 'The server cannot be reached. Try again.'));
-    if (body.apiKey !== undefined) outcome.replaceChildren(freshKey(body.apiKey, 'Your key.'));
+    if (body.apiKey !== undefined)
+      outcome.replaceChildren(freshKey(body.apiKey, 'Your key.', AGAIN_FOR_A_WHILE));
     else outcome.replaceChildren();
   }
 

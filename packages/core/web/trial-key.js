@@ -29,17 +29,26 @@ export function trialKeyOffer(onKey) {
   return el('div', { class: 'trial' }, button, outcome);
 }
 
-/** Shows a key that will not be shown again. */
-export function freshKey(key, heading) {
-  return el(
+const SHOWN_ONCE =
+  'Copy it now: it is shown once and cannot be retrieved. This tab forgets it when you close it.';
+
+/**
+ * Shows a whole key, until its owner says that they have it.
+ *
+ * @param {string} [rule] how long it can be had, where that is not this once
+ */
+export function freshKey(key, heading, rule = SHOWN_ONCE) {
+  const shown = el(
     'div',
-    { class: 'notice good', role: 'status' },
+    { class: 'notice good fresh-key', role: 'status' },
     el('strong', {}, heading),
-    el(
-      'p',
-      {},
-      'Copy it now: it is shown once and cannot be retrieved. This tab forgets it when you close it.',
-    ),
+    el('p', {}, rule),
     codeBlock(key, 'the key'),
+    el(
+      'button',
+      { type: 'button', class: 'secondary', onclick: () => shown.replaceWith(notice('good', heading)) },
+      'I have it',
+    ),
   );
+  return shown;
 }

@@ -1,4 +1,5 @@
 import { el, notice } from './dom.js';
+import { tellRefusal } from './field-problems.js';
 import { rememberedKey, rememberKey } from './key-session.js';
 import { trialKeyOffer } from './trial-key.js';
 
@@ -59,17 +60,38 @@ export function tryItForm(recipe, price) {
 
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
+    // What is below belongs to the call before.
+    outcome.replaceChildren();
     const body = bodyOf(fields);
     if (body === null) return;
     send.disabled = true;
     outcome.replaceChildren(el('p', { class: 'soft' }, 'Waiting for the answer …'));
-    outcome.replaceChildren(await call(recipe, key.value.trim(), body));
+    outcome.replaceChildren(await call(recipe, key.value.trim(), body, fields));
     send.disabled = false;
   });
   return form;
 }
 
-async function call(recipe, key, body) {
+/** Says what the server found wrong at the fields that it names. */
+function tellMistakes(text, fields) {
+  const known = fields.map(({ name }) => [name, `try-${name}`]);
+  tellRefusal({ fields: mistakesIn(text) }, Object.fromEntries(known));
+}
+
+function mistakesIn(text) {
+  try {
+    const { fields } = JSON.parse(text);
+    // A field within a field is typed in the box of the outer one.
+    return fields.map(({ field, message }) => {
+      const [name, ...inner] = field.split('.');
+      return { field: name, message: inner.length === 0 ? message : `${inner.join('.')}: ${message}` };
+    });
+  } catch {
+    return [];
+  }
+}
+
+async function call(recipe, key, body, fields) {
   const startedAtMs = performance.now();
   try {
     const response = await fetch(`/x402/${recipe.service}`, {
@@ -78,6 +100,7 @@ async function call(recipe, key, body) {
       body: JSON.stringify(body),
     });
     const text = await readable(response);
+    if (response.status === 400) tellMistakes(text, fields);
     return answerView(response, text, Math.round(performance.now() - startedAtMs), key);
   } catch {
     return notice(

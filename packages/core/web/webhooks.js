@@ -2,6 +2,7 @@
 import { recordsTable } from './admin-tables.js';
 import { formatUsd } from './amount.js';
 import { byId, codeBlock, el, notice } from './dom.js';
+import { forgetProblems, tellAtFields, tellRefusal } from './field-problems.js';
 
 /** What each event is called on the page. */
 const EVENTS = {
@@ -18,6 +19,12 @@ const OFF_BECAUSE = {
   gone: 'Its receiver answered that it wants no more.',
   failing: 'Its receiver took nothing for three days.',
   secret_lost: 'Its secret cannot be read any more. Replace it.',
+};
+/** Where the fields of a webhook are typed. */
+const CONTROLS = {
+  url: 'webhook-url',
+  lowBalanceUsd: ['webhook-low', 'Enter an amount above $0, such as 5.'],
+  email: 'webhook-email',
 };
 const STATUS = { delivered: 'good', waiting: 'warn', given_up: 'bad' };
 
@@ -45,10 +52,11 @@ export async function showWebhooks(ask) {
   async function attempt(act, changes = true) {
     try {
       byId('webhook-message').replaceChildren();
+      forgetProblems(byId('webhook-form'));
       await act(ask, say);
       if (changes) await show();
     } catch (error) {
-      say('bad', error.message);
+      if (!tellRefusal(error, CONTROLS)) say('bad', error.message);
     }
   }
   try {
@@ -63,8 +71,13 @@ export async function showWebhooks(ask) {
 }
 
 function showForm(attempt) {
-  const boxes = Object.entries(EVENTS).map(([type, label]) =>
-    el('label', { class: 'check' }, el('input', { type: 'checkbox', value: type }), label),
+  const boxes = Object.entries(EVENTS).map(([type, label], index) =>
+    el(
+      'label',
+      { class: 'check' },
+      el('input', { type: 'checkbox', value: type, id: `webhook-event-${index}` }),
+      label,
+    ),
   );
   byId('webhook-events').replaceChildren(...boxes);
   const chosen = () =>
@@ -78,6 +91,11 @@ function showForm(attempt) {
     event.preventDefault();
     const low = byId('webhook-low').value.trim().replace(/^\$/, '');
     const email = byId('webhook-email').value.trim();
+    if (chosen().length === 0) {
+      forgetProblems(event.currentTarget);
+      tellAtFields({ 'webhook-event-0': 'Choose what it is told.' });
+      return;
+    }
     void attempt(async (ask, say) => {
       const made = await ask('POST', '/api/webhooks', {
         url: byId('webhook-url').value.trim(),

@@ -79,7 +79,7 @@ export function ratesChart(points, moves = []) {
       {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
         role: 'img',
-        'aria-label': `Rates from ${day(first)} to ${day(last)}, at the end ${PROTOCOLS.map(({ name, label }) => `${label} ${newest[name] ?? 'unknown'} %`).join(', ')}`,
+        'aria-label': `Rates from ${day(first)} to ${day(last)}, at the end ${PROTOCOLS.map(({ name, label }) => `${label} ${newest[name] ?? 'unknown'}%`).join(', ')}`,
       },
       ...grid,
       ...marks,

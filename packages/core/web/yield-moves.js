@@ -40,6 +40,6 @@ export function movesView(moves) {
 function reasonOf({ from, to, reason }) {
   if (reason === null) return 'The keeper said nothing to this server.';
   const { yearlyPercentBefore: before, yearlyPercentAfter: after, gainUsdcPerYear } = reason;
-  const rate = (value) => (value === null ? 'an unknown rate' : `${value.toFixed(2)} %`);
+  const rate = (value) => (value === null ? 'an unknown rate' : `${value.toFixed(2)}%`);
   return `${labelOf(from)} paid ${rate(before.from)}, ${labelOf(to)} ${rate(before.to)} and ${rate(after)} after it: ${formatUsd(gainUsdcPerYear)} more a year.`;
 }

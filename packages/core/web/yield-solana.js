@@ -22,6 +22,7 @@ export async function showSolana(place) {
     const view = portalView();
     view.figures.replaceChildren(...figuresOf(rates, stats));
     view.fees.textContent = feesText(rates);
+    view.risk.textContent = riskOf(rates);
     place.replaceChildren(...view.parts);
     listen(view);
     return true;
@@ -44,7 +45,7 @@ function figure(label, value, kind) {
 }
 
 function percent(value, places) {
-  return value === null ? 'unknown' : `${value.toFixed(places)} %`;
+  return value === null ? 'unknown' : `${value.toFixed(places)}%`;
 }
 
 /** Of hundreds of millions nobody reads the cents. */
@@ -58,7 +59,7 @@ function amountOr(value) {
 
 function figuresOf({ usdc }, { stats }) {
   return [
-    figure('APY now, before the performance fee', percent(usdc.apyPct, 2), 'main'),
+    figure('APY now, after the performance fee', percent(usdc.netApyPct, 2), 'main'),
     figure('Lent and to be lent', wholeDollars(stats.tvlUsdc)),
     figure('Utilization', percent(stats.utilizationPct, 1)),
     figure('Can be paid out now', wholeDollars(stats.availableUsdc)),
@@ -67,10 +68,19 @@ function figuresOf({ usdc }, { stats }) {
 
 function feesText({ usdc, fees, daysToEarnBackFees: days }) {
   const { depositPct, withdrawalPct, performancePct } = fees;
-  const said = `A deposit costs ${depositPct} %, a withdrawal ${withdrawalPct} %, and ${performancePct} % of the yield are taken on the way out.`;
+  const said = `A deposit costs ${depositPct}%, a withdrawal ${withdrawalPct}%, and ${performancePct}% of the yield are taken on the way out.`;
   if (usdc.apyPct === null) return `${said} ${usdc.reason}`;
   if (days === null) return said;
   return `${said} At the current rate both fees are earned back after ${days} days: whoever leaves sooner gets less than they brought.`;
+}
+
+/** The risk, before whoever deposits. */
+function riskOf({ daysToEarnBackFees: days }) {
+  const sooner =
+    days === null
+      ? 'Leaving early'
+      : `At the current rate, leaving earlier than ${days} days after a deposit`;
+  return `Not audited by others: you can lose what you deposit. ${sooner} returns less than you brought.`;
 }
 
 function portalView() {
@@ -78,6 +88,7 @@ function portalView() {
   const view = {
     figures: part('dl', { class: 'figures balances' }),
     fees: part('p', { class: 'soft' }),
+    risk: part('p', { class: 'notice warn' }),
     wallet: part('input', { id: 'solana-wallet', spellcheck: 'false', required: true, maxlength: '44' }),
     position: part('div', { 'aria-live': 'polite' }),
     unfinished: part('div', { 'aria-live': 'polite' }),
@@ -121,7 +132,7 @@ function portalView() {
       view.fees,
     ),
     section('Your position on Solana', view.look, view.position),
-    section('Deposit or leave on Solana', view.connect, view.acts, view.message, view.steps),
+    section('Deposit or leave on Solana', view.risk, view.connect, view.acts, view.message, view.steps),
   ];
   return view;
 }

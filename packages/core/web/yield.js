@@ -35,12 +35,13 @@ async function fillVault() {
     message.replaceChildren();
     if (!stats.stats.everythingReadable) message.append(notice('warn', UNREAD));
     byId('figures').replaceChildren(
-      figure('APY now, after fees', percent(manifest.currentAPY), 'main'),
+      figure('APY now, after the performance fee', percent(manifest.currentAPY), 'main'),
       figure('In the vault', formatUsd(stats.stats.tvlUsdc)),
       figure('Price of a share', stats.stats.pricePerShare),
       figure('Can be paid out now', formatUsd(stats.stats.withdrawableNowUsdc)),
     );
     byId('earned-back').textContent = earnedBack(manifest, stats.fees);
+    byId('risk').textContent = riskOf(manifest);
     byId('rates').replaceChildren(ratesTable(rates, stats));
     byId('rates-chart').replaceChildren(ratesChart(history.points, history.moves));
     byId('moves').replaceChildren(movesView(history.moves));
@@ -57,11 +58,20 @@ function figure(label, value, kind) {
 }
 
 function percent(value) {
-  return value === null ? 'unknown' : `${value.toFixed(2)} %`;
+  return value === null ? 'unknown' : `${value.toFixed(2)}%`;
+}
+
+/** The risk, before whoever deposits. */
+function riskOf({ daysToEarnBackEntryFee: days }) {
+  const sooner =
+    days === null
+      ? 'Leaving early'
+      : `At the current rate, leaving earlier than ${days} days after a deposit`;
+  return `Not audited by others: you can lose what you deposit. ${sooner} returns less than you brought.`;
 }
 
 function earnedBack({ daysToEarnBackEntryFee: days }, { entryFeePct, performanceFeePct }) {
-  const fees = `A deposit costs ${entryFeePct} % once, and ${performanceFeePct} % of the yield; leaving is free.`;
+  const fees = `A deposit costs ${entryFeePct}% once, and ${performanceFeePct}% of the yield; leaving is free.`;
   if (days === null) return `${fees} After how many days the entry fee is earned back is not known now.`;
   return `${fees} At the current rate the entry fee is earned back after ${days} days: whoever leaves sooner gets less than they brought.`;
 }

@@ -440,7 +440,7 @@ test('a person without an agent buys a key on the key page, and it refills itsel
   const recharge = page.getByRole('region', { name: 'Auto-recharge' });
   await recharge.getByLabel('When the balance is below, USD').fill('30');
   await recharge.getByRole('button', { name: 'Save' }).click();
-  await recharge.getByText('must be at most topUpUsd, 25.00').waitFor();
+  await recharge.getByText('Must be at most the charge, 25.00').waitFor();
   await recharge.getByText('agreed to at most $25.00 below $4.00, and $75.00 in 24 hours').waitFor();
   await recharge.getByLabel('When the balance is below, USD').fill('10');
   await recharge.getByRole('button', { name: 'Save' }).click();

@@ -170,6 +170,50 @@ test('a page that does nothing without scripts says so, and where a program asks
   await plain.close();
 });
 
+test('a key that is shown once is shown whole, until its owner has it', async () => {
+  for (const width of [320, 390, 1280]) {
+    const page = await open('/keys', { width });
+    await page.getByLabel('Key', { exact: true }).fill(await server.key('1'));
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('button', { name: 'Rotate …' }).click();
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+    const box = page.locator('.fresh-key pre');
+    await box.waitFor();
+    assert.match(String(await box.textContent()), /^fbx_live_[0-9a-f]{64}$/);
+    await assertReadable(page, `a fresh key at ${width}`);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    assert.equal(await box.count(), 0);
+    await page.close();
+  }
+});
+
+test('what is wrong with a form stands at its field, which is marked and has the focus', async () => {
+  const page = await open('/keys', { width: 390 });
+  const focused = () => page.evaluate('document.activeElement.id');
+  const box = page.getByLabel('Key', { exact: true });
+  await box.fill('fbx_live_a1');
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.locator('#key-problem').getByText('A whole one has 73 characters; this has 11.').waitFor();
+  assert.deepEqual([await box.getAttribute('aria-invalid'), await focused()], ['true', 'key']);
+  await box.fill(await server.key('1'));
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByLabel('Most for one call, USD').fill('1.5');
+  await page.getByLabel('Most in one day (UTC), USD').fill('a lot');
+  assert.equal(await box.getAttribute('aria-invalid'), null);
+  await page.getByRole('button', { name: 'Save caps' }).click();
+  await page.locator('#per-day-problem').getByText('“a lot” is not an amount in USD.').waitFor();
+  assert.deepEqual([await page.locator('#per-call-problem').count(), await focused()], [0, 'per-day']);
+  await page.close();
+
+  const service = await open('/docs/fire-alerts');
+  await service.getByLabel('Key', { exact: true }).fill(await server.key('1'));
+  await service.getByLabel(/^lat /).fill('91');
+  await service.getByRole('button', { name: /Send this call/ }).click();
+  await service.locator('#try-lat-problem').getByText('Must be at most 90.').waitFor();
+  assert.equal(await service.evaluate('document.activeElement.id'), 'try-lat');
+  await service.close();
+});
+
 test('the list shows the service that is read, says how many lie below, and moves nothing else', async () => {
   // The list is by tags, in their order.
   const last = services.filter(({ tag }) => tag === TAGS.at(-1)).at(-1)?.path;

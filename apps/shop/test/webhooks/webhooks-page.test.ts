@@ -67,7 +67,7 @@ for (const [width, scheme] of [
     await section.getByLabel('the balance is low').check();
     await section.getByLabel('When the balance is below, USD').fill('0.50');
     await section.getByRole('button', { name: 'Add webhook' }).click();
-    await section.getByText('url: must begin with https://').waitFor();
+    await section.locator('#webhook-url-problem').getByText('Must begin with https://').waitFor();
     await section.getByLabel('HTTPS address', { exact: true }).fill(`${receiver.url}/page`);
     await section.getByRole('button', { name: 'Add webhook' }).click();
     await section.getByText('Its secret. Save it now').waitFor();

@@ -9,6 +9,7 @@ import {
   VersionedTransaction,
 } from '@solana/web3.js';
 import type { Browser, Page } from 'playwright-core';
+import { z } from 'zod';
 import { launchBrowser } from '../../../../packages/sandbox/src/browser.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { assertReadable } from '../look.fixture.ts';
@@ -142,6 +143,12 @@ test('somebody connects a wallet, deposits in two steps, and leaves in one', asy
   const { page, asked, troubles } = await openWith(wallet);
   await page.getByText(/both fees are earned back after \d+ days/).waitFor();
   await page.getByText('On Base: a vault').waitFor({ state: 'hidden' });
+  const { usdc } = z
+    .object({ usdc: z.object({ netApyPct: z.number() }) })
+    .parse(await (await fetch(`${world.server.url}/api/solana-yield/rates`)).json());
+  const shown = page.getByText('APY now, after the performance fee').locator('xpath=following-sibling::dd');
+  assert.equal(await shown.textContent(), `${usdc.netApyPct.toFixed(2)}%`);
+  assert.match(String(await page.locator('.notice.warn').first().textContent()), /Not audited by others/);
 
   await page.getByLabel('USDC to deposit').fill('100');
   await page.getByRole('button', { name: 'Deposit on Solana' }).click();
@@ -231,7 +238,7 @@ test('a refusal, too little money and a wrong amount are told, and nothing more 
 
   await page.getByLabel('USDC to deposit').fill('1000');
   await page.getByRole('button', { name: 'Deposit on Solana' }).click();
-  await page.locator('.notice.warn').first().waitFor();
+  await page.locator('[aria-live] .notice.warn').first().waitFor();
   await page.getByLabel('USDC to deposit').fill('a lot');
   await page.getByRole('button', { name: 'Deposit on Solana' }).click();
   await page.getByText(/amount_usdc/).waitFor();

@@ -132,7 +132,11 @@ test('somebody connects a wallet, deposits in two steps and by permit, and leave
   const wallet = await world.wallet(300_000_000n);
   const { page, asked, troubles } = await openWith(wallet);
   await page.getByText(/entry fee is earned back after \d+ days/).waitFor();
-  await page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  const risk = page.getByText(/Not audited by others.*leaving earlier than \d+ days.*less than you brought/);
+  const connect = page.getByRole('button', { name: 'Connect Test wallet' });
+  const [told, acts] = [await risk.boundingBox(), await connect.boundingBox()];
+  assert(told !== null && acts !== null && told.y < acts.y, 'the risk is told before anybody acts');
+  await connect.click();
   await page.getByText(wallet.address).first().waitFor();
 
   await page.getByLabel('USDC', { exact: true }).fill('100');
@@ -355,7 +359,7 @@ test('the page is readable on a phone and a desk, by day and by night', async ()
       const moved = page.getByRole('row', { name: /Aave to Compound/ });
       await moved.getByText('$123.45').waitFor();
       await moved
-        .getByText('Aave paid 1.25 %, Compound 4.00 % and 3.75 % after it: $3.00 more a year.')
+        .getByText('Aave paid 1.25%, Compound 4.00% and 3.75% after it: $3.00 more a year.')
         .waitFor();
       await page.getByText('This browser shows no wallet.').waitFor();
       await page.locator('polyline.rate').first().waitFor({ state: 'attached' });

@@ -1,4 +1,5 @@
 import { DAILY_LIMITS } from '../keys/credit-tiers.ts';
+import { callsBought } from '../service/calls-bought.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
 import {
@@ -166,9 +167,9 @@ export function trialOf(context: DiscoveryContext) {
 /** The amounts a card can buy; none while no card can be charged. */
 export function publishedTiers(context: DiscoveryContext) {
   if (!context.cardCheckout) return [];
-  return context.tiers.map(({ amountUsd, label, approximateCalls }) => ({
+  return context.tiers.map(({ amountUsd, label }) => ({
     amountUsd,
     label,
-    description: `${amountUsd} USD of credits, ${approximateCalls} calls`,
+    description: `${amountUsd} USD of credits: ${callsBought(amountUsd, context.services)}`,
   }));
 }

@@ -102,7 +102,6 @@ export interface TrialTerms {
 export interface CreditTier {
   amountUsd: number;
   label: string;
-  approximateCalls: string;
 }
 
 /** The shop's identity, as documents state it at their top. */

@@ -117,7 +117,7 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
     trial: { creditsUsd: '5.00', lifetimeDays: 7, onePerDays: 7 },
     cardCheckout: false,
     cardSigner: createCardSigner(secretsOf(['a secret of the sample, of no server at all'])),
-    tiers: [{ amountUsd: 5, label: 'Intro', approximateCalls: '80-100' }],
+    tiers: [{ amountUsd: 5, label: 'Intro' }],
     limits: { requestsPerMinute: 200, bodyBytes: 262_144 },
     routes: SAMPLE_ROUTES,
     nowMs: () => Date.UTC(2026, 0, 31, 12),

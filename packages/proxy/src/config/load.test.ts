@@ -375,6 +375,17 @@ describe('what keys are given beside the price', () => {
         says,
       );
   });
+
+  test('is refused for a metered route where it is a free call or another price', () => {
+    const metered = 'metered: { bytes: true, price: "1", per: 1000000, atMost: "1" }';
+    for (const [terms, says] of [
+      ['freeCallsPerDay: 1', /freeCallsPerDay: a metered route reserves its most, and a free call nothing/],
+      ['plans: { a: { freeCallsPerDay: 1 } }', /plans.*freeCallsPerDay: a metered route reserves its most/],
+      ['plans: { a: { price: "0.5" } }', /costs what is counted, for every key/],
+    ] as const)
+      assert.match(told(withPlans('{ a: { accounts: [1001] } }', `${metered}, ${terms}`)).join('\n'), says);
+    assert.equal(told(withPlans('{ a: { accounts: [1001] } }', `${metered}, quota: { perDay: 4 }`)).length, 0);
+  });
 });
 
 describe('a route is refused', () => {

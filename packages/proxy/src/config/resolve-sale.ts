@@ -14,7 +14,7 @@ const SOURCES = ['field', 'header', 'query', 'path'] as const;
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */
 export function resolveSale(
   key: RouteKey,
-  input: Pick<RouteInput, (typeof WAYS)[number]>,
+  input: Pick<RouteInput, (typeof WAYS)[number] | 'answer' | 'requestHeaders'>,
   at: FieldPath,
   complain: Complain,
 ): Sale {
@@ -36,7 +36,7 @@ export function resolveSale(
 }
 
 function meterOf(
-  { answer, requestHeaders = [] }: RouteInput,
+  { answer, requestHeaders = [] }: Pick<RouteInput, 'answer' | 'requestHeaders'>,
   input: NonNullable<RouteInput['metered']>,
   at: FieldPath,
   complain: Complain,

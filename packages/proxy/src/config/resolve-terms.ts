@@ -27,6 +27,9 @@ export function resolvePlans(
   return new Map(Object.entries(input).map(([name, { accounts }]) => [name, accounts.map(String)]));
 }
 
+const METERED_HAS_NONE =
+  'a metered route reserves its most, and a free call nothing: remove this, or write a price in place of metered';
+
 /** Resolves what keys are given beside the list price: to all of them, and to those of each plan. */
 export function resolveTerms(
   { key, input, sale }: { key: RouteKey; input: RouteInput; sale: Sale },
@@ -43,6 +46,7 @@ export function resolveTerms(
           'a route that is free is called without a key: remove this, or write a price',
         );
   if (quota !== undefined) refuseIdleQuota(quota, [...at, 'quota'], complain);
+  if (sale.kind === 'metered' && freeCallsPerDay > 0) complain([...at, 'freeCallsPerDay'], METERED_HAS_NONE);
   const bounds: CallBounds = { freeCallsPerDay, ...callsOf(quota) };
   const ofAccounts = new Map<string, RoutePlan>();
   for (const [name, written] of Object.entries(input.plans ?? {})) {
@@ -52,6 +56,8 @@ export function resolveTerms(
     if (Object.keys(written).length === 0)
       complain(here, 'changes nothing: write price, freeCallsPerDay or quota');
     const plan = { sale: saleOf(key, written, sale, here, complain), bounds: boundsOf(written, bounds) };
+    if (sale.kind === 'metered' && (written.freeCallsPerDay ?? 0) > 0)
+      complain([...here, 'freeCallsPerDay'], METERED_HAS_NONE);
     if (written.quota) refuseIdleQuota(written.quota, [...here, 'quota'], complain);
     for (const account of accounts ?? []) ofAccounts.set(account, plan);
   }
@@ -93,6 +99,7 @@ function saleOf(
   complain: Complain,
 ): Sale {
   if (price === undefined && priceBy === undefined) return list;
+  if (list.kind === 'metered') complain(at, 'a metered route costs what is counted, for every key: remove the price');
   const sale = resolveSale(key, { price, priceBy }, at, complain);
   // What decides a price must stand in the request once; only of what decides the list price is that held.
   if (sale.kind === 'by' && (list.kind !== 'by' || !isSame(sale.rule.source, list.rule.source)))

@@ -11,7 +11,9 @@ const CALL_RULES: readonly Rule[] = [
           left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
           left join ledger_transfers e on e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4)
           where case when c.price_micros = 0 then t.id is not null or e.id is not null
-                else t.id is null or t.amount_micros <> c.price_micros
+                else t.id is null or t.amount_micros <> coalesce(c.reserved_micros, c.price_micros)
+                  or e.amount_micros <> c.price_micros or c.reserved_micros is not null and c.state <> 1
+                  or e.reserved_micros is distinct from c.reserved_micros
                   or e.phase is distinct from (case c.state when 1 then 3 when 2 then 4 end) end limit 1`,
     say: (r) =>
       `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,

@@ -39,7 +39,7 @@ export function createReconciler(parts: {
       await parts.freeCalls.giveBack(call);
       parts.report('refunded', 1);
     } else {
-      await ledger.transfer(refundOf(call));
+      await ledger.transfer(refundOf(call, takenMicros));
       parts.report('refunded', 1);
     }
     await parts.undelivered.done(call);
@@ -108,14 +108,18 @@ export function createReconciler(parts: {
   };
 }
 
-function refundOf({ id, accountId, revenue, priceMicros }: PricedCall): Parameters<Ledger['transfer']>[0] {
+/** The transfer that gives a call back. @param amountMicros what was taken for it, which is less than its price if it was metered */
+function refundOf(
+  { id, accountId, revenue }: PricedCall,
+  amountMicros: bigint,
+): Parameters<Ledger['transfer']>[0] {
   return {
     id: transferIdFor(`refund:${id}`),
     accountId,
     phase: 'posted',
     side: 'credit',
     house: revenue,
-    amountMicros: priceMicros,
+    amountMicros,
     code: 'call_refund',
     note: `undelivered call ${id}`,
   };
