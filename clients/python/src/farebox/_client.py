@@ -1,0 +1,141 @@
+"""The client for programs without asyncio."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from types import TracebackType
+from typing import Any, Callable, Mapping, TypeVar
+
+import httpx
+
+from . import _flow
+from ._answer import Answer, Receipt
+from ._errors import CannotPay
+from ._limits import Limits, Quote
+from ._settings import make_settings, now_ms
+from ._store import Store
+from ._wallet import Wallet
+
+T = TypeVar("T")
+
+
+class Farebox:
+    """Buys calls from the Farebox at ``url``, with a key or a wallet. One may be used by several threads.
+
+    ``store`` is a path, or a store of your own; without it what was spent is forgotten with the process. ``sandbox`` says that
+    the server is a sandbox: it is refused otherwise. ``approve`` is asked when a call would pass a limit. ``patience_s`` is how
+    long a call is repeated, with the same payment, while the server says to wait or does not answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        wallet: Wallet | None = None,
+        sandbox: bool = False,
+        limits: Limits | None = None,
+        approve: Callable[[Quote], bool] | None = None,
+        store: Store | str | os.PathLike[str] | None = None,
+        patience_s: float = 60.0,
+        timeout_s: float = 120.0,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        now_ms: Callable[[], int] = now_ms,
+    ) -> None:
+        self._settings = make_settings(
+            url,
+            key,
+            wallet,
+            sandbox=sandbox,
+            limits=limits,
+            approve=approve,
+            store=store,
+            patience_s=patience_s,
+            now_ms=now_ms,
+        )
+        self._sleep = sleep
+        # A key is sent to this address and to no other, and no other credentials beside it.
+        self._http = httpx.Client(
+            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)), follow_redirects=False, transport=transport, auth=httpx.Auth()
+        )
+
+    def call(self, service: str, input: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None) -> Answer:
+        """Buys one call. The same call again after a lost answer sends the same payment.
+
+        ``idempotency_key`` is a name of yours for the purchase: the same call with the same name brings the same answer again,
+        for a day. Raises FareboxError.
+        """
+        return self._run(_flow.buy(self._settings, _flow.Call(service, input or {}, idempotency_key)))
+
+    def price(self, service: str, input: Mapping[str, Any] | None = None) -> int:
+        """What the call would cost now, in micro-USD. Nothing is paid."""
+        return self._run(_flow.quote(self._settings, service, input or {})).micros
+
+    def receipts(self) -> list[Receipt]:
+        """The receipts of the last 1,000 purchases, oldest first."""
+        return self._settings.book.receipts()
+
+    def spent_micros(self) -> int:
+        """What was spent today (UTC), with what purchases whose answer is not there yet may still cost."""
+        return self._settings.book.spent_micros()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Farebox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, steps: _flow.Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    result = self._do(step)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(result)
+        except StopIteration as end:
+            done: T = end.value
+            return done
+        finally:
+            steps.close()
+
+    def _do(self, step: _flow.Step) -> Any:
+        if isinstance(step, _flow.Send):
+            return self._send(step)
+        if isinstance(step, _flow.Sleep):
+            return self._sleep(step.seconds)
+        if isinstance(step, _flow.Work):
+            return step.work()
+        said = step.ask()
+        if inspect.isawaitable(said):
+            if inspect.iscoroutine(said):
+                said.close()
+            raise CannotPay("NOT_AWAITED", "sign and approve of a Farebox are plain functions; AsyncFarebox takes coroutines.")
+        return said
+
+    def _send(self, step: _flow.Send) -> _flow.Reply:
+        headers = {"content-type": "application/json", "accept": "application/json", **step.headers}
+        content = bytearray()
+        try:
+            with self._http.stream(
+                step.method, self._settings.url + step.path, headers=headers, content=step.content
+            ) as response:
+                for piece in response.iter_bytes():
+                    content += piece
+                    if len(content) > _flow.MOST_ANSWER_BYTES:
+                        raise _flow.Unheard("the answer is too large")
+                return _flow.Reply(
+                    response.status_code, {name.lower(): text for name, text in response.headers.items()}, bytes(content)
+                )
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            raise _flow.Unheard(str(error) or type(error).__name__) from error
