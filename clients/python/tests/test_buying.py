@@ -199,6 +199,15 @@ def test_somebody_may_agree_to_more() -> None:
     assert declined.value.code == "DECLINED"
 
 
+def test_no_word_but_true_is_a_yes() -> None:
+    server = FakeServer()
+    for word in ("yes", 1, None, False):
+        with server.client(limits=Limits(per_call=0), approve=lambda _: word) as farebox:
+            with pytest.raises(LimitReached):
+                farebox.call("token-price", ETH)
+    assert server.paid == []
+
+
 async def _agrees(_: Quote) -> bool:
     return True
 

@@ -178,3 +178,19 @@ def test_an_unknown_service_is_told() -> None:
         with pytest.raises(CallFailed) as failed:
             farebox.call("no-such-service")
     assert (failed.value.code, failed.value.status, failed.value.charged) == ("UNKNOWN_SERVICE", 404, False)
+
+
+def test_the_first_program_of_the_readme_runs(tmp_path: Path) -> None:
+    here = Path(__file__).parent.parent
+    program = (here / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    ran = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(here / "src"), "FAREBOX_URL": URL, "FAREBOX_API_KEY": KEY},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    price, micros, call_id = ran.stdout.split()
+    assert float(price) > 0 and micros == str(PRICE) and len(call_id) == 36
+    assert (tmp_path / "farebox-purchases.json").exists()

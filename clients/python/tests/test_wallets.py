@@ -223,3 +223,80 @@ def test_with_asyncio_the_same_steps() -> None:
     asyncio.run(buy())
     assert len(sign.signed) == 1
     assert PRICE["price_usd"] == 0.25
+
+
+CHALLENGE = {"id": "i", "realm": "farebox.example", "method": "evm", "intent": "charge"}
+REQUEST: dict[str, Any] = {
+    "amount": "250000",
+    "currency": OFFER["asset"],
+    "recipient": OFFER["payTo"],
+    "methodDetails": {"chainId": 8453, "credentialTypes": ["authorization"]},
+}
+SOON, LATE = "2027-01-15T08:05:00.000Z", "2027-01-15T09:30:00Z"
+
+
+def challenge_of(request: Any, **change: str) -> dict[str, str]:
+    parameters = {**CHALLENGE, "expires": SOON, "request": as_header(request), **change}
+    return {"www-authenticate": "Payment " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())}
+
+
+def test_a_challenge_is_answered_by_one_authorization() -> None:
+    told = {"status": "success", "method": "evm", "reference": "0x" + "cd" * 32}
+    server = FakeServer(say(200, {"payment-receipt": as_header(told)}, success=True), headers=challenge_of(REQUEST))
+    sign = Signer()
+    with server.client(key=None, wallet=Wallet(PAYER, sign, pay_by=("mpp",))) as farebox:
+        receipt = farebox.call("ping").receipt
+    assert (receipt.rail, receipt.transaction, receipt.verified) == ("mpp", "0x" + "cd" * 32, True)
+    message = sign.signed[0]["message"]
+    assert message["nonce"] == "0x" + keccak256(b"ifarebox.example").hex()
+    assert message["validBefore"] == 1_800_000_300
+    assert server.paid[0].url.path == "/mpp/ping"
+
+
+@pytest.mark.parametrize(
+    ("request_", "challenge"),
+    [
+        ({**REQUEST, "currency": "0x0000000000000000000000000000000000000001"}, {}),
+        ({**REQUEST, "amount": "0"}, {}),
+        ({**REQUEST, "recipient": "x"}, {}),
+        ({**REQUEST, "methodDetails": {"chainId": 8453}}, {}),
+        ({**REQUEST, "methodDetails": {"chainId": 8453, "credentialTypes": ["hash"]}}, {}),
+        ({**REQUEST, "methodDetails": {"chainId": 5, "credentialTypes": ["authorization"]}}, {}),
+        (
+            {
+                **REQUEST,
+                "methodDetails": {**REQUEST["methodDetails"], "splits": [{"amount": "1", "recipient": PAYER}]},
+            },
+            {},
+        ),
+        ({**REQUEST, "methodDetails": None}, {}),
+        ([], {}),
+        (REQUEST, {"expires": LATE}),
+        (REQUEST, {"expires": "2027-01-15T08:00:05Z"}),
+        (REQUEST, {"expires": "soon"}),
+        (REQUEST, {"method": "tempo"}),
+        (REQUEST, {"intent": "session"}),
+    ],
+)
+def test_other_challenges_are_not_answered(request_: Any, challenge: dict[str, str]) -> None:
+    sign, server = Signer(), FakeServer(headers=challenge_of(request_, **challenge))
+    with server.client(key=None, wallet=Wallet(PAYER, sign, pay_by=("mpp",))) as farebox:
+        with pytest.raises(CannotPay):
+            farebox.call("ping")
+    assert (sign.signed, server.paid) == ([], [])
+
+
+def test_one_name_at_once_is_one_payment() -> None:
+    """While the first signs, another call of the same name is bought and answered."""
+    server, signer = FakeServer(settled, settled, headers=terms_of(OFFER)), Signer()
+
+    def sign(data: dict[str, Any]) -> str:
+        if len(signer.signed) == 0:
+            signer(data)
+            farebox.call("token-price", idempotency_key="one")
+        return signer(data)
+
+    with server.client(key=None, wallet=Wallet(PAYER, sign)) as farebox:
+        farebox.call("token-price", idempotency_key="one")
+        assert farebox.spent_micros() == 250_000
+    assert len({each.headers["payment-signature"] for each in server.paid}) == 1

@@ -64,9 +64,12 @@ export async function openFaultyWay(desk: Desk) {
       outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(await action(body)));
       return;
     }
-    const headers = new Headers(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]));
+    const headers = new Headers(
+      Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]),
+    );
     for (const name of ['host', 'connection', 'content-length', 'accept-encoding']) headers.delete(name);
-    const payment = headers.get('payment-signature') ?? headers.get('authorization') ?? headers.get('idempotency-key');
+    const payment =
+      headers.get('payment-signature') ?? headers.get('authorization') ?? headers.get('idempotency-key');
     const met = payment === null ? 'arrives' : (fates.shift() ?? 'arrives');
     if (payment !== null) payments.push(payment);
     if (met === 'request lost') {
@@ -80,7 +83,9 @@ export async function openFaultyWay(desk: Desk) {
     if (met === 'answer lost') outgoing.destroy();
     else if (met === 'held') hold.resolve();
     else {
-      const told = Object.fromEntries([...reply.headers].filter(([name]) => name !== 'transfer-encoding'));
+      // It has been unpacked here.
+      const packing = /^(content|transfer)-(encoding|length)$/;
+      const told = Object.fromEntries([...reply.headers].filter(([name]) => !packing.test(name)));
       outgoing.writeHead(reply.status, told).end(answer);
     }
   }

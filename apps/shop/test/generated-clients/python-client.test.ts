@@ -14,9 +14,12 @@ import { openFaultyWay, type TypedData } from './faulty-way.fixture.ts';
 const FOLDER = join(import.meta.dirname, '../../../../clients/python');
 /** Debian's packages are for Debian's own Python, which need not be the first. */
 const python = ['python3', '/usr/bin/python3'].find(
-  (each) => spawnSync(each, ['-c', 'import sys, httpx, pytest; assert sys.version_info >= (3, 10)']).status === 0,
+  (each) =>
+    spawnSync(each, ['-c', 'import sys, httpx, pytest; assert sys.version_info >= (3, 10)']).status === 0,
 );
-const skip = python === undefined && 'NOT TESTED: no python3 with httpx and pytest here, so the Python client is not tried';
+const skip =
+  python === undefined &&
+  'NOT TESTED: no python3 with httpx and pytest here, so the Python client is not tried';
 if (typeof skip === 'string') process.stderr.write(`\n*** ${skip} ***\n\n`);
 const mypy = spawnSync('mypy', ['--version']).status === 0;
 
