@@ -1,5 +1,5 @@
 /**
- * For tests of clients in other languages: a way to the server on which requests and answers that pay get lost, and a desk below
+ * Serves tests of clients in other languages: a way to the server on which requests and answers that pay get lost, and a desk below
  * `/__desk/` at which the client's tests plan that, have typed data signed, and learn what was paid.
  */
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ export type TypedData = z.infer<typeof typedData>;
 
 export interface Desk {
   sign(data: TypedData): Promise<string>;
-  /** What the seller has got so far on the chain, in micro-USD. */
+  /** Tells how much the seller has got so far on the chain, in micro-USD. */
   received(): Promise<bigint>;
 }
 
