@@ -23,6 +23,11 @@ const COMMANDS = {
     args: ['apps/shop/src/commands/probe.ts'],
     install: 'product',
   },
+  doctor: {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/shop/src/commands/doctor.ts'],
+    install: 'product',
+  },
   grant: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/grant.ts'],

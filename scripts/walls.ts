@@ -403,6 +403,11 @@ export const SHOP: House = {
       knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', '/packages/proxy/', PROCESS],
       because: 'Each starts a process of its own.',
     },
+    {
+      room: 'doctor/',
+      knows: ['app.ts', CORE_PACKAGE, '/packages/catalogue/'],
+      because: 'It looks at what is configured from outside, and takes no part in the server.',
+    },
   ],
 };
 

@@ -21,7 +21,7 @@ export async function migrate(sql: Database): Promise<string[]> {
   const applied = await inTurn(sql, appliedIn);
   for (const name of readdirSync(FOLDER).sort()) {
     const text = readFileSync(join(FOLDER, name), 'utf8');
-    const checksum = createHash('sha256').update(text).digest('hex');
+    const checksum = checksumOf(text);
     // What has run stays so: there is no need to wait for a turn to see that again.
     if (applied.get(name) === checksum) continue;
     if (await inTurn(sql, (transaction) => run(transaction, { name, text, checksum }))) ran.push(name);
@@ -40,6 +40,32 @@ async function appliedIn(transaction: Transaction): Promise<ReadonlyMap<string, 
     select name, checksum from schema_migrations`;
   return new Map(rows.map(({ name, checksum }) => [name, checksum]));
 }
+
+/** How the schema of a database differs from that of this version. */
+export interface SchemaStanding {
+  /** Migrations of this version that have not run. */
+  missing: readonly string[];
+  /** Migrations that ran, and are not those of this version. */
+  other: readonly string[];
+}
+
+/** Compares the schema with this version's, and changes nothing. @returns null when there are no tables of ours */
+export async function readSchema(sql: Database): Promise<SchemaStanding | null> {
+  const [table] = await sql<{ found: boolean }[]>`
+    select to_regclass('schema_migrations') is not null as found`;
+  if (table?.found !== true) return null;
+  const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`;
+  const ours = new Map(
+    readdirSync(FOLDER).map((name) => [name, checksumOf(readFileSync(join(FOLDER, name), 'utf8'))]),
+  );
+  const ran = new Set(rows.map(({ name }) => name));
+  return {
+    missing: [...ours.keys()].filter((name) => !ran.has(name)).sort(),
+    other: rows.flatMap(({ name, checksum }) => (ours.get(name) === checksum ? [] : name)).sort(),
+  };
+}
+
+const checksumOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
 async function run(

@@ -8,6 +8,8 @@ const SILENT_FOR_MS = 6_000;
 /** Who has not looked for so long cannot say whether others were silent. */
 const BLIND_AFTER_MS = 3_000;
 const FORGOTTEN_AFTER = '1 hour';
+/** A process whose clock is some seconds off still counts. */
+const COUNTED_WITHIN = '1 minute';
 /** PostgreSQL ends a session that idles in a transaction by then (connection.ts). */
 const STUCK_AFTER = '5 seconds';
 /** From this offset to the database's clock on a process leaves the calls to others whose clocks are right. */
@@ -134,6 +136,14 @@ export function createReplica(parts: {
       if (own !== null) await end(own, null).catch(() => {});
     },
   };
+}
+
+/** Counts the processes that serve on this database now, as far as their signs of life tell. */
+export async function countReplicas(sql: Database): Promise<number> {
+  const [row] = await sql<{ alive: number }[]>`
+    select count(*)::int as alive from replicas
+    where ended_at is null and seen_at > clock_timestamp() - ${COUNTED_WITHIN}::interval`;
+  return row?.alive ?? 0;
 }
 
 /**
