@@ -34,6 +34,8 @@ async function found(dkimSelector: string | null): Promise<Finding[]> {
   const url = databaseUrl ?? (await runningEmbeddedPostgres(dataDir));
   const sql = url === null ? null : connectDatabase(url, 1);
   try {
+    // One that cannot be reached is found later.
+    await sql?.unsafe('set session characteristics as transaction read only').catch(() => {});
     const findings = await examine({
       config,
       sql,

@@ -118,6 +118,7 @@ export function lookAtServer({ url }: PublicAddressParts): Look {
   };
 }
 
+const sold = z.object({ services: z.array(z.object({ path: z.string().startsWith('/x402/') })) });
 const caller = z.object({
   address: z.string(),
   peer: z.string(),
@@ -127,13 +128,14 @@ const caller = z.object({
 
 /** Whether callers can choose their own address, and whether the proxy in front names them at all. */
 export function lookAtProxies(parts: PublicAddressParts): Look {
-  const { url, proxyHeader, hasProxies, operatorToken } = parts;
+  const { url, isPublic, proxyHeader, hasProxies, operatorToken } = parts;
   const says = findingsOf('proxy');
   return {
     step: 'proxy',
     async look(signal) {
-      const forged = await believesForged(signal);
-      if (forged)
+      // Who asks where the server listens may stand where its proxies do, and is believed then.
+      if (!isPublic) return says.off('no proxy is passed on the way from here');
+      if (await believesForged(signal))
         return says.mend(
           `callers choose their own address: one wrote another into ${proxyHeader} and was believed`,
           'Have the nearest proxy set that header anew, or append to it, with every request.',
@@ -155,23 +157,31 @@ export function lookAtProxies(parts: PublicAddressParts): Look {
     );
   }
 
-  /** A forged address that is believed has made no request yet, so its limit is whole but for this one. */
+  /**
+   * Whether the server believes an address that this caller wrote itself. One that is believed has made no request yet, so that its limit
+   * is whole but for this one; of this caller's own at least one is counted by then.
+   */
   async function believesForged(signal: AbortSignal): Promise<boolean> {
-    const remaining = async (address: string | null) => {
-      const value = proxyHeader === 'forwarded' ? `for=${address}` : address;
-      const response = await fetch(new URL('/api/auth/capabilities', url), {
-        signal,
-        redirect: 'manual',
-        headers: address === null ? {} : { [proxyHeader]: value ?? '' },
-      });
-      const [limit, left] = ['ratelimit-limit', 'ratelimit-remaining'].map((name) =>
-        response.headers.get(name),
-      );
+    const path = await somethingSold(signal);
+    if (path === null) return false;
+    const isFirst = async (headers: Record<string, string>) => {
+      const response = await fetch(new URL(path, url), { signal, redirect: 'manual', headers });
+      const limit = response.headers.get('ratelimit-limit');
+      const left = response.headers.get('ratelimit-remaining');
       return limit !== null && left !== null && Number(left) === Number(limit) - 1;
     };
-    // Of our own address at least one request is counted by then.
-    await remaining(null);
-    return (await remaining(FORGED[0])) && (await remaining(FORGED[1]));
+    const forged = (address: string) => ({
+      [proxyHeader]: proxyHeader === 'forwarded' ? `for=${address}` : address,
+    });
+    await isFirst({});
+    return (await isFirst(forged(FORGED[0]))) && (await isFirst(forged(FORGED[1])));
+  }
+
+  /** The address of a paid call: without a payment it costs nothing, and tells how often it may be asked. */
+  async function somethingSold(signal: AbortSignal): Promise<string | null> {
+    const response = await fetch(new URL('/x402/catalog', url), { signal, redirect: 'manual' });
+    const told = sold.safeParse(await response.json().catch(() => null)).data;
+    return told?.services[0]?.path ?? null;
   }
 
   async function asDerived(token: string, signal: AbortSignal): Promise<Finding> {

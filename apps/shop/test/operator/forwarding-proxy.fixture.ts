@@ -19,21 +19,22 @@ export interface Exchange {
 }
 
 /**
+ * @param targetUrl where it leads; a function where that is known later
  * @param deliver what becomes of an answer
  * @param headers further headers of every request
  */
 export async function openForwardingProxy(
-  targetUrl: string,
+  targetUrl: string | (() => string),
   deliver: (exchange: Exchange) => void,
   headers: Readonly<Record<string, string>> = {},
 ) {
-  const { hostname, port } = new URL(targetUrl);
   const front = createServer((incoming, outgoing) => {
     pass(incoming, outgoing).catch((error: Error) => outgoing.destroy(error));
   });
 
   async function pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const body = await buffer(incoming);
+    const { hostname, port } = new URL(typeof targetUrl === 'string' ? targetUrl : targetUrl());
     const asked = request({
       hostname,
       port,

@@ -354,7 +354,7 @@ const events: Route[] = [
   {
     method: 'GET',
     path: 'webhook_endpoints',
-    answer: ({ records, params, path }) => listOf(records.webhookEndpoints.values(), path, params, []),
+    answer: ({ records, params, path }) => listOf(everyEndpoint(records), path, params, []),
   },
   {
     method: 'GET',
@@ -376,6 +376,30 @@ const events: Route[] = [
 /** `charge.*` means all of a kind. */
 function matches(wanted: string, type: string): boolean {
   return wanted.endsWith('.*') ? type.startsWith(wanted.slice(0, -1)) : wanted === type;
+}
+
+/** The endpoints that were made here, and before them those that this provider was started with. */
+function everyEndpoint(records: Records): WebhookEndpoint[] {
+  const startedWith = records.endpoints().flatMap(({ id, url, events }): WebhookEndpoint[] =>
+    records.webhookEndpoints.has(id)
+      ? []
+      : [
+          {
+            id,
+            object: 'webhook_endpoint',
+            api_version: null,
+            application: null,
+            created: 0,
+            description: null,
+            enabled_events: [...(events ?? ['*'])],
+            livemode: false,
+            metadata: {},
+            status: 'enabled',
+            url,
+          },
+        ],
+  );
+  return [...startedWith, ...records.webhookEndpoints.values()];
 }
 
 function endpointOf(records: Records, id: string): WebhookEndpoint {
