@@ -1,6 +1,6 @@
 /**
  * The parts of the documents that are rendered from code: the table and the picture of the walls, the table of
- * variables, and the table of sources; and the JSON Schema of a shop's configuration. `npm run format` writes them. The test of the documents runs this with
+ * variables, and the table of sources; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
  * `--check`, which writes nothing and exits with 1 when something differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { DECLARED } from '../apps/shop/src/app.ts';
 import { termsOfSources } from '../packages/catalogue/src/upstreams/declared.ts';
 import { variablesOf } from '../packages/core/src/config.ts';
 import { configJsonSchema } from '../packages/proxy/src/config/schema.ts';
+import { clientServices } from './client-services.ts';
 import { housePicture } from './house-picture.ts';
 import { CATALOGUE, CORE, type House, PROXY, SHOP, YIELD } from './walls.ts';
 
@@ -85,6 +86,7 @@ const rendered = [
     path: 'packages/proxy/farebox.config.schema.json',
     text: `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   },
+  { path: 'packages/client/src/services.ts', text: await clientServices() },
 ];
 const stale = rendered.filter(({ path, text }) => readFileSync(join(ROOT, path), 'utf8') !== text);
 if (process.argv.includes('--check')) {

@@ -465,9 +465,14 @@ export const OTHERS: House = {
     { room: 'bench/', knows: null, because: 'It measures whatever there is.' },
     { room: 'examples/', knows: [], because: 'An example knows what a reader has: the public interface.' },
     {
-      room: 'packages/mcp-bridge/',
+      room: 'packages/client/',
       knows: [],
-      because: 'Whoever runs the bridge has the public interface alone.',
+      because: 'Whoever buys has the public interface alone.',
+    },
+    {
+      room: 'packages/mcp-bridge/',
+      knows: ['packages/client/'],
+      because: 'The bridge is a client behind the words of MCP.',
     },
     {
       room: 'packages/process/',

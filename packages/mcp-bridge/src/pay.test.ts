@@ -8,10 +8,10 @@ import { describe, test } from 'node:test';
 import { getBase58Decoder } from '@solana/kit';
 import { findDefaultAsset as evmAsset } from '@x402/evm';
 import { findDefaultAsset as solanaAsset } from '@x402/svm';
+import { NETWORKS, type Payer, type Terms, USDC } from 'farebox/buying';
 import { type Hex, recoverTypedDataAddress } from 'viem';
-import { createPayer, type Payer, type Terms, termsOf } from './pay.ts';
-import { NETWORKS, readSettings } from './settings.ts';
-import { USDC } from './usdc.ts';
+import { createPayer, termsOf } from './pay.ts';
+import { readSettings } from './settings.ts';
 
 const offer = {
   scheme: 'exact',
@@ -23,22 +23,27 @@ const offer = {
   extra: { name: 'USD Coin', version: '2' },
 };
 const required = (...accepts: object[]) => ({ x402Version: 2 as const, price_usd: 0.25, accepts });
-const terms = (...accepts: object[]): Terms => ({ x402: required(...accepts), challenges: [] });
+const none = { priceMicros: 250_000n, sandbox: false, x402: null, challenges: [] };
+const terms = (...accepts: object[]): Terms => ({ ...none, x402: required(...accepts) });
+const quoteOf = (payer: Payer, asked: Terms, named: string | null = null) => {
+  const quote = payer.quote(asked, named, Date.now());
+  return 'pay' in quote ? quote : quote.why;
+};
 const walletOf = async (more: Record<string, string> = {}) =>
   (await createPayer(readSettings({ FAREBOX_EVM_PRIVATE_KEY: `0x${'1'.repeat(64)}`, ...more }))) ??
   assert.fail();
 
 test('a wallet pays what is signed, not what is said, and for no longer than an hour', async () => {
   const wallet = await walletOf();
-  const quote = wallet.quote(terms({ ...offer, amount: '9000000' }), null);
+  const quote = quoteOf(wallet, terms({ ...offer, amount: '9000000' }), null);
   assert.ok(typeof quote !== 'string');
   assert.equal(quote.micros, 9_000_000n);
-  const { meta } = await quote.pay();
-  const { authorization } = (meta['x402/payment'] as { payload: { authorization: Record<string, string> } })
+  const { signed } = await quote.pay();
+  const { authorization } = (signed['x402/payment'] as { payload: { authorization: Record<string, string> } })
     .payload;
   assert.equal(authorization.value, '9000000');
   assert.equal(authorization.to, offer.payTo);
-  assert.equal(wallet.endsAtMs(meta, 0), Number(authorization.validBefore) * 1_000);
+  assert.equal(wallet.endsAtMs(signed, 0), Number(authorization.validBefore) * 1_000);
 });
 
 test('what is not one transfer of USDC is not signed', async () => {
@@ -54,17 +59,17 @@ test('what is not one transfer of USDC is not signed', async () => {
     { amount: '1e3' },
     { amount: 250000 },
   ])
-    assert.match(String(wallet.quote(terms({ ...offer, ...change }), null)), /on none of the networks/);
-  assert.equal(typeof wallet.quote(terms({ ...offer, scheme: 'upto' }, offer), null), 'object');
+    assert.match(String(quoteOf(wallet, terms({ ...offer, ...change }), null)), /on none of the networks/);
+  assert.equal(typeof quoteOf(wallet, terms({ ...offer, scheme: 'upto' }, offer), null), 'object');
 });
 
 test('the networks are tried in the order of the person, and no other', async () => {
   const elsewhere = { ...offer, network: 'eip155:137', asset: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359' };
   const chosen = async (networks: string) => {
-    const quote = (await walletOf({ FAREBOX_NETWORKS: networks })).quote(terms(offer, elsewhere), null);
+    const quote = quoteOf(await walletOf({ FAREBOX_NETWORKS: networks }), terms(offer, elsewhere));
     if (typeof quote === 'string') return null;
-    const { meta } = await quote.pay();
-    return (meta['x402/payment'] as { accepted: { network: string } }).accepted.network;
+    const { signed } = await quote.pay();
+    return (signed['x402/payment'] as { accepted: { network: string } }).accepted.network;
   };
   assert.equal(await chosen('polygon,base'), 'eip155:137');
   assert.equal(await chosen('base,polygon'), 'eip155:8453');
@@ -82,7 +87,7 @@ test('USDC is what the libraries of wallets know as such', () => {
 
 test('a price is read from a result that asks for one, and from no other', () => {
   const asked = { isError: true, structuredContent: required(offer) };
-  assert.equal(termsOf(asked)?.x402?.price_usd, 0.25);
+  assert.equal(termsOf(asked)?.priceMicros, 250_000n);
   assert.equal(termsOf({ ...asked, isError: false }), null);
   assert.equal(termsOf({ isError: true, structuredContent: { x402Version: 1, accepts: [] } }), null);
   assert.equal(termsOf({ isError: true }), null);
@@ -90,13 +95,14 @@ test('a price is read from a result that asks for one, and from no other', () =>
 
 test('a key pays what is said in whole micro-dollars', async () => {
   const key = (await createPayer(readSettings({ FAREBOX_API_KEY: 'fbx_live_test' }))) ?? assert.fail();
-  const priced = (price_usd: number): Terms => ({ x402: { ...required(), price_usd }, challenges: [] });
-  const quote = key.quote(priced(0.0000001), null);
+  const priced = (price_usd: number): Terms =>
+    termsOf({ isError: true, structuredContent: { ...required(), price_usd } }) ?? assert.fail();
+  const quote = quoteOf(key, priced(0.0000001), null);
   assert.match(String(quote), /no price/, 'no whole micro-dollar');
-  const dear = key.quote(priced(0.07), 'my-name');
+  const dear = quoteOf(key, priced(0.07), 'my-name');
   assert.ok(typeof dear !== 'string');
   assert.equal(dear.micros, 70_000n);
-  assert.deepEqual((await dear.pay()).meta, { 'farebox/idempotencyKey': 'my-name' });
+  assert.deepEqual((await dear.pay()).signed, { 'farebox/idempotencyKey': 'my-name' });
 });
 
 describe('by MPP', () => {
@@ -118,11 +124,11 @@ describe('by MPP', () => {
   const withRequest = (change: object) => ({ ...evm, request: { ...evm.request, ...change } });
   const withDetails = (change: object) =>
     withRequest({ methodDetails: { ...evm.request.methodDetails, ...change } });
-  const both = (...challenges: object[]): Terms => ({ x402: required(offer), challenges });
-  const onlyMpp = (...challenges: object[]): Terms => ({ x402: null, challenges });
+  const both = (...challenges: object[]): Terms => ({ ...terms(offer), challenges });
+  const onlyMpp = (...challenges: object[]): Terms => ({ ...none, challenges });
   const wayOf = async (wallet: Payer, asked: Terms) => {
-    const quote = wallet.quote(asked, null);
-    return typeof quote === 'string' ? null : Object.keys((await quote.pay()).meta)[0];
+    const quote = quoteOf(wallet, asked, null);
+    return typeof quote === 'string' ? null : Object.keys((await quote.pay()).signed)[0];
   };
   const MPP = 'org.paymentauth/credential';
 
@@ -130,11 +136,11 @@ describe('by MPP', () => {
     const usual = await walletOf();
     assert.equal(await wayOf(usual, both(evm)), 'x402/payment');
     assert.equal(await wayOf(usual, onlyMpp(evm)), MPP);
-    const elsewhere: Terms = { x402: required({ ...offer, network: 'eip155:56' }), challenges: [evm] };
+    const elsewhere: Terms = { ...terms({ ...offer, network: 'eip155:56' }), challenges: [evm] };
     assert.equal(await wayOf(usual, elsewhere), MPP);
     const chosen = await walletOf({ FAREBOX_PAY_BY: 'mpp' });
     assert.equal(await wayOf(chosen, both(evm)), MPP);
-    assert.match(String(chosen.quote(terms(offer), null)), /by mpp on none of the networks/);
+    assert.match(String(quoteOf(chosen, terms(offer), null)), /by mpp on none of the networks/);
     const never = await walletOf({ FAREBOX_PAY_BY: 'x402' });
     assert.equal(await wayOf(never, onlyMpp(evm)), null);
     assert.throws(() => readSettings({ FAREBOX_PAY_BY: 'cash' }), /FAREBOX_PAY_BY/);
@@ -142,14 +148,14 @@ describe('by MPP', () => {
 
   test('it signs what the challenge asks, and the credential ends with its challenge', async () => {
     const wallet = await walletOf();
-    const quote = wallet.quote(onlyMpp(withRequest({ amount: '9000000' })), null);
+    const quote = quoteOf(wallet, onlyMpp(withRequest({ amount: '9000000' })), null);
     assert.ok(typeof quote !== 'string');
     assert.equal(quote.micros, 9_000_000n);
-    const { meta } = await quote.pay();
-    const { payload } = meta[MPP] as { payload: Record<`0x${string}` | string, string> };
+    const { signed } = await quote.pay();
+    const { payload } = signed[MPP] as { payload: Record<`0x${string}` | string, string> };
     const { from, to, value, validBefore, nonce, signature } = payload;
     assert.deepEqual([to, value], [offer.payTo, '9000000']);
-    assert.ok(Number(validBefore) * 1_000 <= (wallet.endsAtMs(meta, nowMs) ?? 0));
+    assert.ok(Number(validBefore) * 1_000 <= (wallet.endsAtMs(signed, nowMs) ?? 0));
     const signer = await recoverTypedDataAddress({
       domain: {
         name: 'USD Coin',
@@ -205,7 +211,7 @@ describe('by MPP', () => {
 
   test('a price is read from challenges too, and Tempo is paid on only where it was asked for', async () => {
     const asked = { isError: true, _meta: { 'org.paymentauth/payment-required': { challenges: [evm] } } };
-    assert.deepEqual(termsOf(asked), onlyMpp(evm));
+    assert.deepEqual(termsOf(asked), { ...onlyMpp(evm), priceMicros: null });
     assert.equal(termsOf({ ...asked, isError: false }), null);
     const onTempo = {
       ...evm,
@@ -217,17 +223,17 @@ describe('by MPP', () => {
         methodDetails: { chainId: 4217 },
       },
     };
-    assert.equal(typeof (await walletOf()).quote(onlyMpp(onTempo), null), 'string');
+    assert.equal(typeof quoteOf(await walletOf(), onlyMpp(onTempo)), 'string');
     const wallet = await walletOf({ FAREBOX_NETWORKS: 'tempo' });
-    assert.equal(typeof wallet.quote(onlyMpp(onTempo), null), 'object');
+    assert.equal(typeof quoteOf(wallet, onlyMpp(onTempo), null), 'object');
     for (const change of [{ supportedModes: ['push'] }, { machineTokenEnabled: true }]) {
       const methodDetails = { chainId: 4217, ...change };
       const changed = { ...onTempo, request: { ...onTempo.request, methodDetails } };
-      assert.equal(typeof wallet.quote(onlyMpp(changed), null), 'string', JSON.stringify(change));
+      assert.equal(typeof quoteOf(wallet, onlyMpp(changed), null), 'string', JSON.stringify(change));
     }
     // By x402 nothing is signed for Tempo.
     const x402 = { ...offer, network: NETWORKS.tempo, asset: USDC[NETWORKS.tempo] };
-    assert.equal(typeof wallet.quote(terms(x402), null), 'string');
+    assert.equal(typeof quoteOf(wallet, terms(x402), null), 'string');
   });
 
   test('what a node fails with is told without its address, in which a key may stand', async (t) => {
@@ -271,7 +277,7 @@ describe('by MPP', () => {
               ),
               terms(onSolana),
             ];
-      const quote = wallet?.quote(asked, null) ?? assert.fail();
+      const quote = quoteOf(wallet ?? assert.fail(), asked);
       assert.ok(typeof quote !== 'string');
       const error = await quote.pay().then(
         () => assert.fail(`${onChain} was paid`),

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, mock, test } from 'node:test';
+import { AnswerLost, Refused, USDC } from 'farebox/buying';
 import { createPayer } from './pay.ts';
 import { type Confirm, createBuyer, type ToolCall } from './purchase.ts';
 import { readSettings } from './settings.ts';
 import { openSpending } from './spending.ts';
-import { AnswerLost, type Asking, Refused, type UpstreamResult } from './upstream.ts';
-import { USDC } from './usdc.ts';
+import type { Asking, UpstreamResult } from './upstream.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-purchase-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

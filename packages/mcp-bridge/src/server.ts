@@ -8,10 +8,9 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { inUsd } from './money.ts';
-import type { Payer } from './pay.ts';
+import { AnswerLost, inUsd, type Payer, Refused } from 'farebox/buying';
 import { type Buyer, type Confirm, type Limits, refusal } from './purchase.ts';
-import { AnswerLost, Refused, type Upstream, type UpstreamResult } from './upstream.ts';
+import type { Upstream, UpstreamResult } from './upstream.ts';
 
 const READ_TIMEOUT_MS = 20_000;
 /** How long a person may think. */

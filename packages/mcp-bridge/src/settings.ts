@@ -1,21 +1,8 @@
 /** Reads the bridge's settings from its environment: where it buys, with what, and how much it may spend. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { isThisMachine, microsOf, NETWORKS, type NetworkName, USUAL_NETWORKS } from 'farebox/buying';
 import { z } from 'zod';
-import { microsOf } from './money.ts';
-
-export const NETWORKS = {
-  base: 'eip155:8453',
-  solana: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
-  polygon: 'eip155:137',
-  arbitrum: 'eip155:42161',
-  ethereum: 'eip155:1',
-  /** Tempo, where payment is by MPP alone. */
-  tempo: 'eip155:4217',
-} as const;
-export type NetworkName = keyof typeof NETWORKS;
-/** Tempo only where it is asked for: a transfer there costs a fee beside the price. */
-const USUAL_NETWORKS: readonly NetworkName[] = ['base', 'solana', 'polygon', 'arbitrum', 'ethereum'];
 
 const WAYS = ['x402', 'mpp'] as const;
 /** How a wallet pays. */
@@ -35,6 +22,8 @@ export interface Settings {
   payBy: readonly WayToPay[];
   /** A node of Tempo, which a payment there is built with. */
   tempoRpcUrl: string;
+  /** Whether the wallet was made for a sandbox, and holds no real money: no other wallet pays one. */
+  sandbox: boolean;
   /** The most that a call, and below it a day (UTC), may cost without asking a person. */
   maxCallMicros: bigint;
   maxDayMicros: bigint;
@@ -90,6 +79,7 @@ const DECLARED = z.object({
     .string()
     .default('https://rpc.tempo.xyz')
     .refine(isHttp, 'must be an address of http or https'),
+  FAREBOX_SANDBOX_WALLET: z.enum(['true', 'false'], 'must be true or false').default('false'),
   FAREBOX_MAX_USD_PER_CALL: usd('1.00'),
   FAREBOX_MAX_USD_PER_DAY: usd('10.00'),
   FAREBOX_SILENCE_SECONDS: z
@@ -138,6 +128,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     networks: data.FAREBOX_NETWORKS,
     payBy: data.FAREBOX_PAY_BY,
     tempoRpcUrl: data.FAREBOX_TEMPO_RPC_URL,
+    sandbox: data.FAREBOX_SANDBOX_WALLET === 'true',
     maxCallMicros: data.FAREBOX_MAX_USD_PER_CALL,
     maxDayMicros: data.FAREBOX_MAX_USD_PER_DAY,
     silenceMs: Number(data.FAREBOX_SILENCE_SECONDS) * 1_000,
@@ -151,10 +142,6 @@ function namesIn(text: string): string[] {
 
 function isHttp(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
-}
-
-function isThisMachine({ hostname }: URL): boolean {
-  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
 /** The address of `/mcp` at a server whose own address was given, or that of its `/mcp`. */

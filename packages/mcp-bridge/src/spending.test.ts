@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { type Denial, openSpending, type Purchase, type Spending } from './spending.ts';
+import type { Denial, Purchase } from 'farebox/buying';
+import { openSpending, type Spending } from './spending.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-spending-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

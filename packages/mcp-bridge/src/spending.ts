@@ -5,6 +5,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Denial, Purchase } from 'farebox/buying';
 
 /** More than a person has under way at once. */
 const MAX_FRESH = 100;
@@ -41,33 +42,10 @@ const SCHEMA = `
   -- Paid for, while others were still sending the same.
   CREATE TABLE IF NOT EXISTS paid (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT;`;
 
-export interface Purchase {
-  id: string;
-  /** Fingerprint of what is bought, by whom and with what: the same question again is the same purchase until it is answered. */
-  request: string;
-  /** The payment that is sent with the call, in JSON. */
-  payment: string;
-  micros: bigint;
-}
-
 /** One time that a payment left. */
 export interface Send {
   id: bigint;
   purchase: string;
-}
-
-/** How a server said that it took nothing. */
-export interface Denial {
-  /**
-   * `uncharged`: this time did nothing, which says nothing of others. `refused`: it has looked for the payment, and it has bought
-   * nothing up to now, which says nothing of what is still on its way.
-   */
-  outcome: 'uncharged' | 'refused';
-  /**
-   * When a signed payment ends. Until then it counts nevertheless, and as spent from then on: whoever holds it can take it and
-   * say no. Null: the server's word is the end of it.
-   */
-  endsAtMs: number | null;
 }
 
 export interface Spending {

@@ -1,4 +1,5 @@
 /** The server's `/mcp`, asked by plain HTTP: one message there, one answer back, and everything bounded. */
+import { AnswerLost, Refused } from 'farebox/buying';
 import { z } from 'zod';
 
 /** An answer has 1 MB at most, and as text beside its JSON some four times that. */
@@ -15,21 +16,6 @@ const message = z.looseObject({
 });
 type Message = z.infer<typeof message>;
 export type UpstreamResult = Record<string, unknown>;
-
-/** No answer came, or none that can be read: whether the server did what was asked is not known. */
-export class AnswerLost extends Error {}
-
-/** The server said no to the message: an HTTP status of 4xx, or an error of JSON-RPC. */
-export class Refused extends Error {
-  readonly code: number;
-  /** The wait that it asks for; null when it does not say. */
-  readonly retryAfterMs: number | null;
-  constructor(code: number, words: string, retryAfterMs: number | null = null) {
-    super(words.slice(0, MAX_WORDS));
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-  }
-}
 
 export interface Asking {
   params: Record<string, unknown>;

@@ -76,6 +76,7 @@ function newFile(): string {
 const environmentOf = (given: Environment): Environment => ({
   FAREBOX_URL: proxy.url,
   FAREBOX_SPENDING_FILE: newFile(),
+  FAREBOX_SANDBOX_WALLET: 'true',
   NODE_NO_WARNINGS: '1',
   ...given,
 });
@@ -265,6 +266,16 @@ describe('it pays', () => {
         assert.equal(bought._meta?.['x402/payment-response'].success, true);
       });
     assert.equal(await world.holds(address, 'evm'), 750_000n);
+  });
+
+  test('a sandbox is paid by no wallet that was not made for one', async () => {
+    const { address, environment } = await evmWallet(1);
+    await withBridge({ ...environment, FAREBOX_SANDBOX_WALLET: 'false' }, async ({ client }) => {
+      const refused = await ping(client, 'from a wallet with real money');
+      assert.equal(refused.structuredContent?.bridge.code, 'SANDBOX_REFUSED');
+    });
+    assert.equal(paymentsSent().size, 0);
+    assert.equal(await world.holds(address, 'evm'), 1_000_000n);
   });
 
   test('from a wallet by MPP, on an EVM chain and on Tempo, once though the answer is cut off', async () => {

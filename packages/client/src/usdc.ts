@@ -1,4 +1,4 @@
-import { NETWORKS } from './settings.ts';
+import { NETWORKS } from './networks.ts';
 
 /** USDC on each network, with six places; on Tempo it is bridged. A wallet signs for nothing else, whatever is asked. */
 export const USDC: Readonly<Record<string, string>> = {

@@ -24,8 +24,8 @@ export function inPlainWords(error: unknown, secrets: readonly string[]): Error 
 
 /** The secret itself, and each part of an address in which a key may stand. */
 function partsOf(secret: string): string[] {
-  const url = URL.parse(secret);
-  if (url === null) return [secret];
+  if (!URL.canParse(secret)) return [secret];
+  const url = new URL(secret);
   const { hostname, username, password, pathname, searchParams } = url;
   const parts = [hostname, username, password, ...pathname.split('/'), ...searchParams.values()];
   return parts.filter((part) => part.length >= MIN_SECRET_CHARACTERS);

@@ -1,4 +1,4 @@
-/** Money of the bridge: a whole number of micro-USD, 1 USD = 1,000,000. The bridge runs without the server's code. */
+/** Money of a buyer: a whole number of micro-USD, 1 USD = 1,000,000. The client runs without the server's code. */
 
 /**
  * Reads a decimal string of USD, such as `0.25`.
