@@ -1,5 +1,5 @@
 /** Reads the challenges of a `WWW-Authenticate` header of the "Payment" scheme. https://paymentauth.org */
-import { fromBase64, isRecord, parsed } from './json.ts';
+import { fromBase64, isRecord, parsed, textOf } from './json.ts';
 
 const PARAMETER = /([a-z][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/giy;
 const MAX_CHALLENGES = 50;
@@ -10,7 +10,7 @@ export function challengesIn(header: string): Record<string, unknown>[] {
     .slice(0, MAX_CHALLENGES)
     .flatMap((start) => {
       const fields = parametersFrom(header, start);
-      const request = parsed(fromBase64(String(fields.request ?? '')) ?? '');
+      const request = parsed(fromBase64(textOf(fields.request)) ?? '');
       return isRecord(request) ? [{ ...fields, request }] : [];
     });
 }

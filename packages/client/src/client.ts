@@ -5,7 +5,7 @@ import { AnswerLost, type Door, Refused } from './buying/door.ts';
 import { storeBook } from './buying/store-book.ts';
 import { FareboxError } from './errors.ts';
 import { ask, type HttpAnswer, type HttpCall, httpDoor } from './http.ts';
-import { recordOf } from './json.ts';
+import { recordOf, textOf } from './json.ts';
 import { inUsd } from './money.ts';
 import { keyPayer, type Payer, type Wallet, walletPayer } from './payer.ts';
 import { keepReceipt, type Receipt, readReceipts, receiptOf } from './receipt.ts';
@@ -194,7 +194,15 @@ function tillOf(options: FareboxOptions): Till {
     });
   };
   return {
-    ...{ url, door, store, fetch: fetches, apiKey, book, approve: options.approve, nowMs, log },
+    url,
+    door,
+    store,
+    fetch: fetches,
+    apiKey,
+    book,
+    approve: options.approve,
+    nowMs,
+    log,
     buyers: () => (opened ??= open()),
   };
 }
@@ -332,7 +340,7 @@ async function check(till: Till, receipt: Receipt): Promise<Receipt> {
   if (receipt.paidBy === 'key' || receipt.callId === null) return receipt;
   const said = recordOf(await read(till, `/x402/receipts/${encodeURIComponent(receipt.callId)}`));
   const doubts = [...receipt.doubts];
-  if (said.status !== 'delivered') doubts.push(`the server says ${String(said.status).slice(0, 40)}`);
+  if (said.status !== 'delivered') doubts.push(`the server says ${textOf(said.status).slice(0, 40)}`);
   if (receipt.transaction !== null && said.transaction !== receipt.transaction)
     doubts.push('the server names another transaction');
   if (receipt.network !== null && said.network !== receipt.network)

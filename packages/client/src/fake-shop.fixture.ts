@@ -30,7 +30,7 @@ export interface FakeShop {
   sales(): number;
   /** How often the price was asked. */
   asked: number;
-  /** What becomes of the payments to come; `sold` when there is none left. */
+  /** The fates of the payments to come; `sold` when there is none left. */
   fates: Fate[];
   sandbox: boolean;
   accepts: object[];

@@ -5,6 +5,9 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 export const recordOf = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
 
+/** @returns the text; empty for what is none */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
 /** @returns undefined for what is no JSON */
 export function parsed(text: string): unknown {
   try {

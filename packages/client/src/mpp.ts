@@ -2,7 +2,7 @@
  * A wallet that pays by MPP: challenges answered by one signed transfer of USDC each, which only the server sends. What may be signed
  * is decided here; the reference client (`mppx`, with `viem`) signs it. https://paymentauth.org
  */
-import { isRecord, recordOf } from './json.ts';
+import { isRecord, recordOf, textOf } from './json.ts';
 import { NETWORKS, type NetworkName, USUAL_NETWORKS } from './networks.ts';
 import { LEAST_VALID_MS, MOST_VALID_MS, type Quote, type Wallet } from './payer.ts';
 import { peer } from './peer.ts';
@@ -74,7 +74,7 @@ export async function mppWallet(parts: MppWalletParts): Promise<Wallet> {
       const credential = signed['org.paymentauth/credential'];
       if (credential === undefined) return null;
       // No transfer that it signs outlives its challenge.
-      return Date.parse(String(recordOf(credential.challenge).expires));
+      return Date.parse(textOf(recordOf(credential.challenge).expires));
     },
   };
 }

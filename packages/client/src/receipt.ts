@@ -1,6 +1,6 @@
 /** What was paid for an answer, as its headers say, compared with what was signed for it. */
 import type { HttpAnswer } from './http.ts';
-import { fromBase64, parsed, recordOf } from './json.ts';
+import { fromBase64, parsed, recordOf, textOf } from './json.ts';
 import { inUsd, microsOf } from './money.ts';
 import type { Store } from './store.ts';
 
@@ -75,12 +75,13 @@ interface Asked {
 
 const termsOfX402 = (payment: Record<string, unknown>): Asked => {
   const { amount, network } = recordOf(payment.accepted);
-  return { amount: String(amount), network: typeof network === 'string' ? network : null };
+  return { amount: textOf(amount), network: typeof network === 'string' ? network : null };
 };
 
 const termsOfMpp = (credential: unknown): Asked => {
   const { amount, methodDetails } = recordOf(recordOf(recordOf(credential).challenge).request);
-  return { amount: String(amount), network: `eip155:${String(recordOf(methodDetails).chainId)}` };
+  const { chainId } = recordOf(methodDetails);
+  return { amount: textOf(amount), network: typeof chainId === 'number' ? `eip155:${chainId}` : null };
 };
 
 interface Settled {

@@ -2,7 +2,7 @@
  * A wallet that pays by x402: what may be signed is decided here, and the reference client signs it. Its libraries (`@x402/core` and, for
  * an EVM chain, `@x402/evm` and `viem`; for Solana `@x402/svm` and `@solana/kit`) are read when something is signed.
  */
-import { isRecord, recordOf } from './json.ts';
+import { isRecord, recordOf, textOf } from './json.ts';
 import { NETWORKS, type NetworkName, USUAL_NETWORKS } from './networks.ts';
 import { LEAST_VALID_MS, MOST_VALID_MS, type Quote, type Signed, type Terms, type Wallet } from './payer.ts';
 import { peer } from './peer.ts';
@@ -109,8 +109,8 @@ function endsAtMs(signed: Signed, nowMs: number): number | null {
   if (payment === undefined) return null;
   if (recordOf(payment.accepted).network === NETWORKS.solana) return nowMs + SOLANA_VALID_MS;
   const { validBefore } = recordOf(recordOf(payment.payload).authorization);
-  const seconds = Number(validBefore ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds * 1_000 : nowMs + MOST_VALID_MS;
+  const seconds = /^\d{1,12}$/.test(textOf(validBefore)) ? Number(textOf(validBefore)) : null;
+  return seconds !== null ? seconds * 1_000 : nowMs + MOST_VALID_MS;
 }
 
 /** The libraries of wallets are large: they are read when there is one. */

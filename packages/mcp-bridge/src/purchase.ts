@@ -112,7 +112,7 @@ function readingOf(result: UpstreamResult): Reading {
     terms,
     outcome: terms === null ? outcomeOf(result) : 'refused',
     asksAgain: false,
-    retryAfterMs: (Number(retryAfterSeconds) || 0) * 1_000,
+    retryAfterMs: secondsOf(retryAfterSeconds) * 1_000,
     replayed: replayed === 'true',
     chargedMicros: typeof creditsUsedUsd === 'string' ? microsOf(creditsUsedUsd) : null,
     message: typeof message === 'string' ? message : 'its end is not known',
@@ -134,6 +134,8 @@ function resultOf(bought: Bought<UpstreamResult>): UpstreamResult | null {
   return unpaid === undefined ? refusal(code, message, charged) : noted(unpaid, code, message);
 }
 
+const secondsOf = (value: unknown) =>
+  typeof value === 'string' || typeof value === 'number' ? Number(value) || 0 : 0;
 const objectOf = (value: unknown) =>
   (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
 const bodyOf = (result: UpstreamResult) => objectOf(result.structuredContent);

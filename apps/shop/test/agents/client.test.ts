@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { createFarebox, FareboxError, type FareboxOptions } from 'farebox';
 import { mppWallet } from 'farebox/mpp';
 import { x402Wallet } from 'farebox/x402';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { runProgram } from '../../../../packages/client/src/cli/program.ts';
 import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { fundTempo } from '../../../../packages/sandbox/src/tempo/faucet.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -25,7 +26,7 @@ const folder = mkdtempSync(join(tmpdir(), 'farebox-client-'));
 let folders = 0;
 const newFolder = () => join(folder, String(++folders));
 
-/** What becomes of a request that carries a payment. */
+/** The fate of a request that carries a payment. */
 type Fate = 'arrives' | 'request lost' | 'answer lost' | 'twice' | 'held';
 
 /** A way to the server on which requests and answers are lost, held, or come twice. */
@@ -205,4 +206,79 @@ test('tells what is sold and for how much, for nothing', async () => {
     .call('token-price', { symbol: 5 } as never)
     .catch((error) => error);
   assert.deepEqual([misshapen.code, misshapen.field, misshapen.charged], ['INVALID_REQUEST', 'symbol', false]);
+});
+
+/** Runs the command line. @returns its exit code and what it wrote */
+async function command(words: readonly string[], home: string, more: { input?: string; answers?: string[]; env?: object } = {}) {
+  let [out, error] = ['', ''];
+  const code = await runProgram(words, {
+    environment: { FAREBOX_URL: way.url, BASE_RPC_URL: world.base.chain.url, ...more.env },
+    home,
+    out: (line) => {
+      out += `${line}\n`;
+    },
+    error: (line) => {
+      error += line;
+    },
+    isTerminal: more.answers !== undefined,
+    read: async () => more.input ?? '',
+    ask: async () => more.answers?.shift() ?? assert.fail('it asks too often'),
+    signal: new AbortController().signal,
+  });
+  return { code, out, error };
+}
+
+test('the command line buys with a key that it keeps, and a script can tell how it ended', async () => {
+  const home = newFolder();
+  const apiKey = await server.key('3');
+  assert.equal((await command(['keys', 'add'], home, { input: `${apiKey}\n` })).code, 0);
+  assert.equal(statSync(join(home, 'settings.json')).mode & 0o077, 0);
+  const bought = await command(['call', 'ping', '--message', 'hello', '--json'], home);
+  assert.deepEqual([bought.code, JSON.parse(bought.out).output.echo], [0, 'hello'], bought.error);
+  assert.match(bought.error, /0\.2500 USD, paid by key/);
+  const typed = await command(['call', 'air-quality', '--lat=52.5', '--lon', '13.4', '--json'], home);
+  assert.equal(typed.code, 0, typed.error);
+  for (const [words, code, said] of [
+    [['call', 'ping', '--message'], 2, /message/],
+    [['call', 'no-such-service'], 4, /no-such-service/],
+    [['call', 'smart-contract-audit', '--contract-address', '0x1', '--chain', 'base'], 3, /10\.00 USD/],
+    [['call', 'ping', 'pong'], 2, /one service/],
+    [['price', 'ping', '--input', '[]'], 2, /object of JSON/],
+    [['fly'], 2, /no command fly/],
+    [['search', '--no-such-option'], 2, /no-such-option/],
+    [['new'], 4, /building-a-shop/],
+  ] as const) {
+    const ended = await command(words, home);
+    assert.equal(ended.code, code, `${words.join(' ')}: ${ended.error}`);
+    assert.match(ended.error, said);
+    assert.ok(!`${ended.out}${ended.error}`.includes(apiKey));
+  }
+  const told = await command(['call', 'ping', '--message', 'x', '--json'], home, { env: { FAREBOX_MAX_USD_PER_CALL: '0.1' } });
+  assert.deepEqual([told.code, JSON.parse(told.out).error.code], [3, 'DECLINED']);
+  const agreed = { answers: ['y'], env: { FAREBOX_MAX_USD_PER_CALL: '0.1' } };
+  assert.equal((await command(['call', 'ping'], home, agreed)).code, 0);
+  const { out } = await command(['price', 'smart-contract-audit'], home);
+  assert.equal(out, '10.00 USD\n');
+  assert.equal(JSON.parse((await command(['receipts', '--json'], home)).out).length, 3);
+  assert.match((await command(['completion', 'bash'], home)).out, /token-price/);
+  assert.match((await command(['search', 'token', 'price'], home)).out, /^token-price +0\.25 USD/m);
+});
+
+test('the command line buys from a wallet that it made, for a sandbox alone, and pays a lost answer once', async () => {
+  const home = newFolder();
+  const { out } = await command(['wallet', 'create', '--sandbox', '--json'], home);
+  const { address } = JSON.parse(out);
+  assert.match((await command(['wallet', 'create'], home)).error, /already/);
+  assert.match((await command(['wallet', 'fund'], home)).out, /100\.00/);
+  way.fates = ['answer lost'];
+  const bought = await command(['call', 'first-call', '--json'], home);
+  assert.equal(bought.code, 0, bought.error);
+  assert.equal(JSON.parse(bought.out).receipt.paidBy, 'x402');
+  assert.equal(await world.holds(address, 'evm'), 99_950_000n);
+  const real = newFolder();
+  await command(['wallet', 'create'], real);
+  assert.match((await command(['wallet', 'fund'], real)).error, /not made for a sandbox/);
+  const refused = await command(['call', 'first-call'], real);
+  assert.deepEqual([refused.code, /sandbox/.test(refused.error)], [3, true]);
+  assert.equal(way.paid, 2);
 });

@@ -108,6 +108,7 @@ export function storeBook(store: Store, nowMs: () => number): Book {
         return purchase;
       }),
     ...sendsOf(store, atOnce, nowMs),
+    ...endsOf(store, atOnce, nowMs),
   };
 }
 
@@ -116,7 +117,7 @@ function sendsOf(
   store: Store,
   atOnce: <T>(work: (pages: Pages) => Promise<T>) => Promise<T>,
   nowMs: () => number,
-): Pick<Book, 'sending' | 'denied' | 'lost' | 'settle' | 'giveUp'> {
+): Pick<Book, 'sending' | 'denied' | 'lost'> {
   /** Changes the purchase that a payment left for, if it is still open. */
   const change = (id: string, { open }: Pages, edit: (stored: Stored) => void) =>
     changePurchase(store, open[id]?.request ?? null, edit);
@@ -128,7 +129,7 @@ function sendsOf(
         const untilMs = nowMs() + forMs;
         if (entry !== undefined && entry.request !== null) {
           pages.open[id] = { ...entry, sentMs: nowMs(), untilMs, heldUntilMs: null };
-          await change(id, pages, ({ sends }) => sends.push({ id: String(send.id), untilMs }));
+          await change(id, pages, ({ sends }) => sends.push({ id: `${send.id}`, untilMs }));
           return send;
         }
         return pages.paid[id] === undefined && pages.kept[id] === undefined ? null : send;
@@ -145,9 +146,19 @@ function sendsOf(
           // Of those that were lost the last says all.
           const now = nowMs();
           const others = stored.sends.filter(({ id, untilMs }) => id !== send.id && untilMs > now);
-          stored.sends = [...others, { id: String(send.id), untilMs: 0 }];
+          stored.sends = [...others, { id: `${send.id}`, untilMs: 0 }];
         }),
       ),
+  };
+}
+
+/** The writes about how a purchase ends. */
+function endsOf(
+  store: Store,
+  atOnce: <T>(work: (pages: Pages) => Promise<T>) => Promise<T>,
+  nowMs: () => number,
+): Pick<Book, 'settle' | 'giveUp'> {
+  return {
     settle: ({ id, micros, service = '', request, kept = false }, again) =>
       atOnce(async (pages) => {
         // Somebody else who sent the same purchase may have struck it off: as paid, or as failed before it was paid.
