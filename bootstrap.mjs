@@ -3,7 +3,7 @@
 // over. What it starts inherits the terminal, so Ctrl-C reaches the real program.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -35,6 +35,8 @@ const COMMANDS = {
   },
   import: { program: 'apps/shop/src/commands/import.ts', install: 'product' },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },
+  farebox: { program: 'packages/client/src/cli/main.ts', install: 'product' },
+  example: { program: 'examples', install: 'product' },
   backup: { program: 'packages/sandbox/src/backup.ts', install: 'product' },
   restore: { program: 'packages/sandbox/src/restore.ts', install: 'product' },
   'sandbox:wallet': { program: 'packages/sandbox/src/wallet.ts', install: 'product' },
@@ -158,6 +160,12 @@ function node() {
 const [name, ...args] = process.argv.slice(2);
 const command = COMMANDS[name];
 if (command === undefined) fail(`unknown command "${name}"; one of ${Object.keys(COMMANDS).join(', ')}.`);
+if (name === 'example') {
+  const example = args.shift();
+  const examples = readdirSync(join(root, 'examples'), { encoding: 'utf8' }).map((file) => file.replace(/\.mjs$/, ''));
+  if (!examples.includes(example)) fail(`name an example: ${examples.join(', ')}.`);
+  command.program = `examples/${example}.mjs`;
+}
 mkdirSync(join(root, 'node_modules'), { recursive: true });
 install(command.install);
 const runtime = node();

@@ -1,8 +1,8 @@
 // Lends USDC on Base through this server's vault, and takes it out again:
 //
-//   WALLET_KEY=0x… BASE_RPC_URL=… node examples/earn-on-base.mjs deposit 100
-//   WALLET_KEY=0x… BASE_RPC_URL=… node examples/earn-on-base.mjs position
-//   WALLET_KEY=0x… BASE_RPC_URL=… node examples/earn-on-base.mjs redeem
+//   WALLET_KEY=0x… BASE_RPC_URL=… npm run example -- earn-on-base deposit 100
+//   WALLET_KEY=0x… BASE_RPC_URL=… npm run example -- earn-on-base position
+//   WALLET_KEY=0x… BASE_RPC_URL=… npm run example -- earn-on-base redeem
 //
 // `npm run sandbox:wallet` prints a key and a node that work here, and `npm start` has installed what is imported below.
 // With a server elsewhere set FAREBOX_URL. The server builds; the key stays here, and signs here.
@@ -13,7 +13,8 @@ import { base } from 'viem/chains';
 const USDC_DECIMALS = 6;
 const BALANCE = parseAbi(['function balanceOf(address account) view returns (uint256)']);
 
-const { WALLET_KEY, BASE_RPC_URL, FAREBOX_URL = 'http://127.0.0.1:8402' } = process.env;
+const { WALLET_KEY, BASE_RPC_URL, PORT = '8402' } = process.env;
+const { FAREBOX_URL = `http://127.0.0.1:${PORT}` } = process.env;
 const [act = 'position', amount] = process.argv.slice(2);
 if (!/^0x[0-9a-f]{64}$/i.test(WALLET_KEY ?? ''))
   fail('set WALLET_KEY to a private key: 0x and 64 hex digits.');

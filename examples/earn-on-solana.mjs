@@ -1,8 +1,8 @@
 // Lends USDC on Solana through this server, and takes it out again:
 //
-//   SOLANA_KEY=… SOLANA_RPC_URL=… node examples/earn-on-solana.mjs deposit 50
-//   SOLANA_KEY=… SOLANA_RPC_URL=… node examples/earn-on-solana.mjs position
-//   SOLANA_KEY=… SOLANA_RPC_URL=… node examples/earn-on-solana.mjs withdraw MAX
+//   SOLANA_KEY=… SOLANA_RPC_URL=… npm run example -- earn-on-solana deposit 50
+//   SOLANA_KEY=… SOLANA_RPC_URL=… npm run example -- earn-on-solana position
+//   SOLANA_KEY=… SOLANA_RPC_URL=… npm run example -- earn-on-solana withdraw MAX
 //
 // `npm run sandbox:wallet -- --solana` prints a key and a node that work here, and `npm start` has installed what is
 // imported below. With a server elsewhere set FAREBOX_URL. The server builds; the key stays here, and signs here.
@@ -20,7 +20,8 @@ import {
 const MOST_LOOKS = 120;
 const LOOK_MS = 1_000;
 
-const { SOLANA_KEY, SOLANA_RPC_URL, FAREBOX_URL = 'http://127.0.0.1:8402' } = process.env;
+const { SOLANA_KEY, SOLANA_RPC_URL, PORT = '8402' } = process.env;
+const { FAREBOX_URL = `http://127.0.0.1:${PORT}` } = process.env;
 const [act = 'position', amount] = process.argv.slice(2);
 if (!SOLANA_KEY || !SOLANA_RPC_URL)
   fail('set SOLANA_KEY to a private key in base58, and SOLANA_RPC_URL to a node.');

@@ -463,7 +463,11 @@ export const OTHERS: House = {
   rooms: [
     { room: 'packages/core/web/', knows: [], because: 'A page knows the public interface alone.' },
     { room: 'bench/', knows: null, because: 'It measures whatever there is.' },
-    { room: 'examples/', knows: [], because: 'An example knows what a reader has: the public interface.' },
+    {
+      room: 'examples/',
+      knows: ['packages/client/'],
+      because: 'An example knows what a reader has: the client, and the public interface.',
+    },
     {
       room: 'packages/client/',
       knows: [],

@@ -45,9 +45,9 @@ export interface SpendingLimits {
 
 export interface FareboxOptions {
   /** The address of the Farebox; `FAREBOX_URL` of the environment, or one on this machine, unless given. */
-  url?: string;
+  url?: string | undefined;
   /** Pays first. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** Pay where there is no key, or where it has too little credit: from `farebox/x402` and `farebox/mpp`. */
   wallets?: readonly Wallet[];
   /** Where purchases are kept until they are answered; they are forgotten with the process unless given. */

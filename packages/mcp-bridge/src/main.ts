@@ -17,7 +17,7 @@ import { createUpstream } from './upstream.ts';
 const USAGE = `farebox mcp          serves a desktop agent over standard input and output
 farebox mcp setup    prints what to write into the agent's file
 
-FAREBOX_URL                  the Farebox (http://127.0.0.1:8402)
+FAREBOX_URL                  the Farebox (the one on this machine, at PORT or 8402)
 FAREBOX_API_KEY              pays with a key, or a wallet pays:
 FAREBOX_EVM_PRIVATE_KEY      0x and 64 digits: USDC on Base, Polygon, Arbitrum, Ethereum
 FAREBOX_SOLANA_PRIVATE_KEY   a key pair in base58: USDC on Solana

@@ -47,7 +47,7 @@ const usd = (fallback: string) =>
     });
 
 const DECLARED = z.object({
-  FAREBOX_URL: z.string().default('http://127.0.0.1:8402').transform(addressOf),
+  FAREBOX_URL: z.string().transform(addressOf),
   FAREBOX_TOOLSET: z
     .string()
     .regex(/^[a-z0-9, _-]{1,200}$/i, 'must be core, or names of toolsets with commas between them')
@@ -104,7 +104,9 @@ export function readSettings(environment: Readonly<Record<string, string | undef
       return value === undefined || value === '' ? [] : [[name, value]];
     }),
   );
-  const read = DECLARED.safeParse(given);
+  const port = environment.PORT?.trim() ?? '';
+  const here = `http://127.0.0.1:${/^\d{1,5}$/.test(port) ? port : '8402'}`;
+  const read = DECLARED.safeParse({ FAREBOX_URL: here, ...given });
   if (!read.success) {
     const [issue] = read.error.issues;
     throw new SettingsError(`${String(issue?.path[0])} ${issue?.message}`);
