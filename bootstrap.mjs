@@ -162,7 +162,9 @@ const command = COMMANDS[name];
 if (command === undefined) fail(`unknown command "${name}"; one of ${Object.keys(COMMANDS).join(', ')}.`);
 if (name === 'example') {
   const example = args.shift();
-  const examples = readdirSync(join(root, 'examples'), { encoding: 'utf8' }).map((file) => file.replace(/\.mjs$/, ''));
+  const examples = readdirSync(join(root, 'examples'), { encoding: 'utf8' }).map((file) =>
+    file.replace(/\.mjs$/, ''),
+  );
   if (!examples.includes(example)) fail(`name an example: ${examples.join(', ')}.`);
   command.program = `examples/${example}.mjs`;
 }

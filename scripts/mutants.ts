@@ -2,6 +2,7 @@
 import { type Mutant, mutantsIn } from './mutant.ts';
 import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
 import { CARDS_MUTANTS } from './mutants/cards.ts';
+import { CLIENT_MUTANTS } from './mutants/client.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
@@ -26,4 +27,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...PROXY_WIRE_MUTANTS,
   ...QUEUES_MUTANTS,
   ...PROXY_PRICES_MUTANTS,
+  ...CLIENT_MUTANTS,
 ].flatMap(mutantsIn);

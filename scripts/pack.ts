@@ -1,5 +1,5 @@
 /**
- * `npm run pack -- [folder]`: makes installable packages of the workspaces that a shop is built from, in a folder
+ * `npm run pack -- [folder]`: makes installable packages of the workspaces that a shop is built from, and of the client, in a folder
  * (`dist/` unless given). They hold JavaScript and types, because Node executes no TypeScript below `node_modules`;
  * a clone runs the TypeScript itself.
  */
@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '..');
 const STAGES = join(ROOT, 'node_modules/.cache/pack');
 
 /** Each after those that it imports: its types are compiled against theirs. */
-const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield', 'proxy'] as const;
+const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield', 'proxy', 'client'] as const;
 export type Packed = (typeof PACKED)[number];
 
 /** The files that a package holds beside its code. */
@@ -29,6 +29,8 @@ interface Manifest {
   version: string;
   private?: boolean;
   exports?: Record<string, string>;
+  bin?: Record<string, string>;
+  engines?: Record<string, string>;
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
 }
@@ -119,10 +121,15 @@ function writeManifest(name: Packed, stage: string): void {
       throw new Error(`${manifest.name} exports ${file}, which is not there`);
     return [face, file.endsWith('.ts') ? { types: `${code}.d.ts`, default: `${code}.js` } : file];
   });
+  const programs = Object.entries(manifest.bin ?? {}).map(([program, file]) => [
+    program,
+    file.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'),
+  ]);
   const packed = {
     ...manifest,
-    engines: { node: '>=22.19' },
+    engines: manifest.engines ?? { node: '>=22.19' },
     ...(manifest.exports === undefined ? {} : { exports: Object.fromEntries(compiled) }),
+    ...(manifest.bin === undefined ? {} : { bin: Object.fromEntries(programs) }),
   };
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);
 }

@@ -85,14 +85,18 @@ test('a process that comes after finds the payment in the store, and sends no ot
 test('the same call at once is one purchase, and under two names it is two', async () => {
   const shop = openFakeShop();
   const fetches = shop.fetch;
-  const both = Promise.withResolvers<void>();
+  const [asked, sent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   shop.fetch = async (url, init) => {
+    const before = shop.sent.length;
     const answer = await fetches(url, init);
-    if (shop.sent.length === 2) both.resolve();
-    await both.promise;
+    // Both ask before either pays, and both pay before either is answered.
+    const isPaid = shop.sent.length > before;
+    if (shop.asked === 2) asked.resolve();
+    if (shop.sent.length === 2) sent.resolve();
+    await (isPaid ? sent : asked).promise;
     return answer;
   };
-  const { farebox } = clientOf(shop);
+  const { farebox } = clientOf(shop, { limits: {} });
   await Promise.all([farebox.call('ping'), farebox.call('ping')]);
   assert.deepEqual([shop.sent.length, shop.sales()], [2, 1]);
   await Promise.all([farebox.call('ping', {}, { id: 'one' }), farebox.call('ping', {}, { id: 'two' })]);
@@ -126,6 +130,10 @@ test('it waits as long as a server asks, and then sends the same payment', async
     const error = await errorOf(farebox.call('ping'));
     assert.deepEqual([error.code, error.charged, error.retryAfterMs], ['BUSY', false, 3_600_000]);
     assert.equal(await farebox.spentToday(), 250_000n);
+    const asking = clientOf(shop, { limits: {} }).farebox;
+    shop.fates = [busy, { status: 422, body: { code: 'NO_ANSWER', charged: false } }];
+    await hurried(() => errorOf(asking.call('ping')));
+    assert.equal(await asking.spentToday(), 0n, 'none of the times has cost anything');
   }
 });
 

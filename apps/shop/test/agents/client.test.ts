@@ -33,7 +33,10 @@ type Fate = 'arrives' | 'request lost' | 'answer lost' | 'twice' | 'held';
 async function openLossyWay(target: string) {
   const way = { url: '', fates: [] as Fate[], paid: 0, held: [] as ServerResponse[], close: () => {} };
   const pass = async (incoming: { method?: string; url?: string; headers: object }, body: Buffer) => {
-    const asked = request(target + incoming.url, { method: incoming.method, headers: incoming.headers as never });
+    const asked = request(target + incoming.url, {
+      method: incoming.method,
+      headers: incoming.headers as never,
+    });
     asked.end(body);
     const [reply] = await once(asked, 'response');
     return { reply, answer: await buffer(reply) };
@@ -205,11 +208,18 @@ test('tells what is sold and for how much, for nothing', async () => {
   const misshapen = await open({ apiKey: await server.key('1') })
     .call('token-price', { symbol: 5 } as never)
     .catch((error) => error);
-  assert.deepEqual([misshapen.code, misshapen.field, misshapen.charged], ['INVALID_REQUEST', 'symbol', false]);
+  assert.deepEqual(
+    [misshapen.code, misshapen.field, misshapen.charged],
+    ['INVALID_REQUEST', 'symbol', false],
+  );
 });
 
 /** Runs the command line. @returns its exit code and what it wrote */
-async function command(words: readonly string[], home: string, more: { input?: string; answers?: string[]; env?: object } = {}) {
+async function command(
+  words: readonly string[],
+  home: string,
+  more: { input?: string; answers?: string[]; env?: object } = {},
+) {
   let [out, error] = ['', ''];
   const code = await runProgram(words, {
     environment: { FAREBOX_URL: way.url, BASE_RPC_URL: world.base.chain.url, ...more.env },
@@ -253,7 +263,9 @@ test('the command line buys with a key that it keeps, and a script can tell how 
     assert.match(ended.error, said);
     assert.ok(!`${ended.out}${ended.error}`.includes(apiKey));
   }
-  const told = await command(['call', 'ping', '--message', 'x', '--json'], home, { env: { FAREBOX_MAX_USD_PER_CALL: '0.1' } });
+  const told = await command(['call', 'ping', '--message', 'x', '--json'], home, {
+    env: { FAREBOX_MAX_USD_PER_CALL: '0.1' },
+  });
   assert.deepEqual([told.code, JSON.parse(told.out).error.code], [3, 'DECLINED']);
   const agreed = { answers: ['y'], env: { FAREBOX_MAX_USD_PER_CALL: '0.1' } };
   assert.equal((await command(['call', 'ping'], home, agreed)).code, 0);

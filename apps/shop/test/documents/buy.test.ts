@@ -16,7 +16,9 @@ import { type PaymentWorld, startPaymentWorld } from '../x402.fixture.ts';
 const ROOT = join(import.meta.dirname, '../../../..');
 const document = readFileSync(join(ROOT, 'docs/buy.md'), 'utf8');
 const blocks = (language: string) =>
-  [...document.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
+  [...document.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, code = '']) => code,
+  );
 const folder = mkdtempSync(join(tmpdir(), 'farebox-buy-'));
 /** Inside of the repository, where the name `farebox` is known. */
 const programs = join(ROOT, 'node_modules/.cache/buy');
@@ -26,7 +28,11 @@ let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
 let environment: Record<string, string>;
 before(async () => {
-  [world, database, upstreams] = await Promise.all([startPaymentWorld(), openTestDatabase(), startUpstreams()]);
+  [world, database, upstreams] = await Promise.all([
+    startPaymentWorld(),
+    openTestDatabase(),
+    startUpstreams(),
+  ]);
   server = await startTestServer({
     pools: database,
     environment: { ...world.environment, ...world.made },
@@ -70,14 +76,21 @@ async function run(program: string, args: string[], { env = environment, cwd = f
 test('its programs of TypeScript fit the types, and buy', async () => {
   assert.equal(blocks('ts').length, 2);
   for (const [n, code] of blocks('ts').entries()) writeFileSync(join(programs, `program${n}.ts`), code);
-  const settings = { extends: '../../../tsconfig.json', compilerOptions: { incremental: false }, include: ['*.ts'] };
+  const settings = {
+    extends: '../../../tsconfig.json',
+    compilerOptions: { incremental: false },
+    include: ['*.ts'],
+  };
   writeFileSync(join(programs, 'tsconfig.json'), JSON.stringify(settings));
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const types = spawnSync(process.execPath, [tsc, '--project', programs], { encoding: 'utf8' });
   assert.equal(types.status, 0, types.stdout);
   for (const [n, said] of [/^\d+(\.\d+)?\n$/, /^true 0\.05 0x[0-9a-f]{64} \[\]\n$/].entries()) {
     // From where the name `farebox` is known, and without a file there.
-    const program = (blocks('ts')[n] ?? '').replace("'.farebox/purchases'", JSON.stringify(join(folder, 'kept')));
+    const program = (blocks('ts')[n] ?? '').replace(
+      "'.farebox/purchases'",
+      JSON.stringify(join(folder, 'kept')),
+    );
     const args = ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '-e', program];
     const { code, out, error } = await run(process.execPath, args, { cwd: ROOT });
     assert.equal(code, 0, error);

@@ -2,7 +2,11 @@
 import { UsageError } from './io.ts';
 
 /** @param services whose names follow `call` and `price` */
-export function completionFor(shell: string | undefined, commands: readonly string[], services: readonly string[]): string {
+export function completionFor(
+  shell: string | undefined,
+  commands: readonly string[],
+  services: readonly string[],
+): string {
   const names = services.filter((name) => /^[a-z0-9-]+$/.test(name)).join(' ');
   const words = commands.join(' ');
   if (shell === 'bash' || shell === 'zsh')

@@ -11,13 +11,15 @@ export function inputOf(words: readonly string[], schema: unknown): Record<strin
   const input: Record<string, unknown> = {};
   for (let at = 0; at < words.length; at += 1) {
     const [, name = '', value] = /^--([A-Za-z_][\w-]*)(?:=(.*))?$/s.exec(words[at] ?? '') ?? [];
-    if (name === '') throw new UsageError(`fields are written as --name value: ${(words[at] ?? '').slice(0, 60)}`);
+    if (name === '')
+      throw new UsageError(`fields are written as --name value: ${(words[at] ?? '').slice(0, 60)}`);
     const field = fieldOf(name, properties);
-    const isFlag = value === undefined && (at + 1 === words.length || /^--[A-Za-z]/.test(words[at + 1] ?? ''));
+    const isFlag =
+      value === undefined && (at + 1 === words.length || /^--[A-Za-z]/.test(words[at + 1] ?? ''));
     if (isFlag) input[field] = true;
     else {
       const text = value ?? words[++at] ?? '';
-      input[field] = valueOf(text, recordOf(properties[field]), field);
+      input[field] = valueIn(text, recordOf(properties[field]), field);
     }
   }
   return input;
@@ -37,7 +39,7 @@ function fieldOf(name: string, properties: Record<string, unknown>): string {
   return Object.keys(properties).find((each) => plain(each) === plain(name)) ?? name;
 }
 
-function valueOf(text: string, schema: Record<string, unknown>, field: string): unknown {
+function valueIn(text: string, schema: Record<string, unknown>, field: string): unknown {
   const types = new Set([schema.type, ...(Array.isArray(schema.type) ? schema.type : [])]);
   const takesText = types.has('string') || Array.isArray(schema.enum);
   if (takesText || schema.type === undefined) return text;

@@ -27,7 +27,21 @@ farebox mcp | serve | import | books | new     programs of the server, where it 
 Ends with 0; 1 it failed; 2 called wrongly; 3 not paid (limit, credit); 4 not found; 5 failed and not charged;
 6 not known whether charged: the same command again is answered by the same payment.
 `;
-const COMMANDS = ['use', 'search', 'price', 'call', 'keys', 'wallet', 'receipts', 'completion', 'mcp', 'serve', 'import', 'books', 'new'];
+const COMMANDS = [
+  'use',
+  'search',
+  'price',
+  'call',
+  'keys',
+  'wallet',
+  'receipts',
+  'completion',
+  'mcp',
+  'serve',
+  'import',
+  'books',
+  'new',
+];
 /** After that long a person is told that it is still at work. */
 const PROGRESS_MS = 2_000;
 
@@ -80,12 +94,19 @@ async function runCommand(io: Io, name: string, rest: readonly string[]): Promis
       return EXIT.done;
     case 'completion': {
       const sold = await farebox.search().catch(() => []);
-      io.out(completionFor(positionals[0], COMMANDS, sold.map(({ id }) => textOf(id))));
+      io.out(
+        completionFor(
+          positionals[0],
+          COMMANDS,
+          sold.map(({ id }) => textOf(id)),
+        ),
+      );
       return EXIT.done;
     }
   }
   const [service] = positionals;
-  if (service === undefined || positionals.length > 1) throw new UsageError(`farebox ${name} takes one service`);
+  if (service === undefined || positionals.length > 1)
+    throw new UsageError(`farebox ${name} takes one service`);
   const input = await readInput(io, farebox, { service, fields, json: values.input });
   if (name === 'price') {
     const { usd } = await farebox.price(service, input, { signal: io.signal });
@@ -96,7 +117,8 @@ async function runCommand(io: Io, name: string, rest: readonly string[]): Promis
   const { output, receipt } = await shown(io, farebox.buy<string>(service, input, call));
   if (output instanceof Uint8Array) throw new UsageError('this answer is no text: buy it by a program');
   print(values.json ? { output, receipt } : output);
-  if (receipt !== null) io.error(`${receipt.amountUsd} USD, paid by ${receipt.paidBy}${receipt.replayed ? ' before' : ''}\n`);
+  if (receipt !== null)
+    io.error(`${receipt.amountUsd} USD, paid by ${receipt.paidBy}${receipt.replayed ? ' before' : ''}\n`);
   for (const doubt of receipt?.doubts ?? []) io.error(`farebox: ${doubt}\n`);
   return EXIT.done;
 }
@@ -119,14 +141,16 @@ function partWords(words: readonly string[], hasFields: boolean): { ours: string
     else {
       fields.push(word);
       const next = words[at + 1];
-      if (value === undefined && next !== undefined && !/^--[A-Za-z]/.test(next)) fields.push(words[++at] ?? '');
+      if (value === undefined && next !== undefined && !/^--[A-Za-z]/.test(next))
+        fields.push(words[++at] ?? '');
     }
   }
   return { ours, fields };
 }
 
 function use(io: Io, url: string | undefined): number {
-  if (url === undefined || !URL.canParse(url)) throw new UsageError('farebox use takes the address of a Farebox');
+  if (url === undefined || !URL.canParse(url))
+    throw new UsageError('farebox use takes the address of a Farebox');
   writeKept(io, { ...readKept(io), url: url.replace(/\/+$/, '') });
   io.error(`from now on: ${url}\n`);
   return EXIT.done;
@@ -154,7 +178,9 @@ async function search(
   if (json) io.out(JSON.stringify(found));
   else
     for (const { id, priceUSD, description } of found)
-      io.out(`${textOf(id).padEnd(28)} ${JSON.stringify(priceUSD ?? null).padStart(6)} USD  ${textOf(description)}`);
+      io.out(
+        `${textOf(id).padEnd(28)} ${JSON.stringify(priceUSD ?? null).padStart(6)} USD  ${textOf(description)}`,
+      );
   return found.length === 0 ? EXIT.notFound : EXIT.done;
 }
 
@@ -208,7 +234,8 @@ function toldFailure(io: Io, error: unknown, isJson: boolean): number {
 
 function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
-  const isUsage = error instanceof UsageError || error instanceof TypeError || textOf(code).startsWith('ERR_PARSE_ARGS');
+  const isUsage =
+    error instanceof UsageError || error instanceof TypeError || textOf(code).startsWith('ERR_PARSE_ARGS');
   return isUsage ? 'USAGE' : 'FAILED';
 }
 

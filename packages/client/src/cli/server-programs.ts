@@ -18,7 +18,11 @@ export const isServerProgram = (name: string): name is ServerProgram =>
   name === 'new' || Object.hasOwn(PROGRAMS, name);
 
 /** @returns its exit code */
-export async function runServerProgram(io: Io, name: ServerProgram, args: readonly string[]): Promise<number> {
+export async function runServerProgram(
+  io: Io,
+  name: ServerProgram,
+  args: readonly string[],
+): Promise<number> {
   const clone = name === 'new' ? null : cloneOf(PROGRAMS[name]);
   if (clone === null) {
     io.error(howToGet(name));

@@ -61,7 +61,11 @@ export interface Given {
 }
 
 /** A client that pays with what this person has: a key for this server, and else their wallet. */
-export async function openClient(io: Io, given: Given, log: (line: string) => void): Promise<Farebox<ServiceTypes>> {
+export async function openClient(
+  io: Io,
+  given: Given,
+  log: (line: string) => void,
+): Promise<Farebox<ServiceTypes>> {
   const url = serverOf(io, given.url).replace(/\/+$/, '');
   const kept = readKept(io);
   const { FAREBOX_API_KEY } = io.environment;

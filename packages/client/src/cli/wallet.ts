@@ -20,7 +20,11 @@ export interface WalletOptions {
 }
 
 /** @param asked `create`, `balance`, `fund`, or nothing for the address */
-export async function walletCommand(io: Io, asked: string | undefined, options: WalletOptions): Promise<number> {
+export async function walletCommand(
+  io: Io,
+  asked: string | undefined,
+  options: WalletOptions,
+): Promise<number> {
   if (asked === 'create') return create(io, options);
   const { wallet } = readKept(io);
   if (wallet === null) throw new UsageError('there is no wallet: farebox wallet create');
@@ -59,7 +63,8 @@ async function balanceOf(rpc: string, address: string): Promise<bigint> {
 
 /** Takes USDC from an account that the node itself signs for: only a sandbox has such accounts. */
 async function fund(rpc: string, { address, sandbox }: KeptWallet): Promise<void> {
-  if (!sandbox) throw new UsageError('this wallet was not made for a sandbox: farebox wallet create --sandbox');
+  if (!sandbox)
+    throw new UsageError('this wallet was not made for a sandbox: farebox wallet create --sandbox');
   const accounts = await askNode(rpc, 'eth_accounts', []);
   for (const from of Array.isArray(accounts) ? accounts.map(textOf) : []) {
     if ((await balanceOf(rpc, from)) < GIFT_MICROS) continue;
