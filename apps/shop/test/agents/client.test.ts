@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { createServer, request, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ type Fate = 'arrives' | 'request lost' | 'answer lost' | 'twice' | 'held';
 /** A way to the server on which requests and answers are lost, held, or come twice. */
 async function openLossyWay(target: string) {
   const way = { url: '', fates: [] as Fate[], paid: 0, held: [] as ServerResponse[], close: () => {} };
-  const pass = async (incoming: { method?: string; url?: string; headers: object }, body: Buffer) => {
+  const pass = async (incoming: IncomingMessage, body: Buffer) => {
     const asked = request(target + incoming.url, {
       method: incoming.method,
       headers: incoming.headers as never,
