@@ -22,25 +22,37 @@ function shopOf() {
 
 test('a tool of the AI SDK buys once for a tool call, however often it runs', async () => {
   const { shop, farebox } = shopOf();
-  type Made = { description: string; inputSchema: object; execute(input: object, call: object): Promise<object> };
+  type Made = {
+    description: string;
+    inputSchema: object;
+    execute(input: object, call: object): Promise<object>;
+  };
   const sdk = { tool: (made: Made) => made, jsonSchema: (given: object) => ({ wrapped: given }) };
   const { first_call: made } = await aiTools(farebox, ['first-call'], sdk);
   assert.equal(made?.description, 'Echoes. Costs 0.25 USD, only with an answer.');
   assert.deepEqual(made?.inputSchema, { wrapped: { type: 'object', ...schema } });
   for (let n = 0; n < 2; n += 1)
-    assert.deepEqual(await made?.execute({ message: 'a' }, { toolCallId: 'call_1' }), { success: true, echo: 'a' });
+    assert.deepEqual(await made?.execute({ message: 'a' }, { toolCallId: 'call_1' }), {
+      success: true,
+      echo: 'a',
+    });
   assert.deepEqual([shop.sent, shop.sales()], [['call_1', 'call_1'], 1]);
 });
 
 test('a tool of LangChain gives the answer as text and the receipt beside it', async () => {
   const { farebox } = shopOf();
   type Run = (input: object, config: object) => Promise<[string, { paidBy: string }]>;
-  const [made] = await langChainTools(farebox, ['ping'], (run: Run, definition: { responseFormat: string }) => ({
-    run,
-    definition,
-  }));
+  const [made] = await langChainTools(
+    farebox,
+    ['ping'],
+    (run: Run, definition: { responseFormat: string }) => ({
+      run,
+      definition,
+    }),
+  );
   assert.equal(made?.definition.responseFormat, 'content_and_artifact');
-  const [text, receipt] = (await made?.run({ message: 'a', n: null }, { toolCall: { id: 'c1' } })) ?? assert.fail();
+  const [text, receipt] =
+    (await made?.run({ message: 'a', n: null }, { toolCall: { id: 'c1' } })) ?? assert.fail();
   assert.deepEqual([JSON.parse(text), receipt.paidBy], [{ success: true, echo: 'a' }, 'key']);
 });
 
@@ -49,12 +61,21 @@ test('tools for OpenAI have both forms, and a failure is told to the model', asy
   const flat = await openAiTools(farebox, ['ping']);
   assert.deepEqual(Object.keys(flat.tools[0] ?? {}), ['type', 'name', 'description', 'parameters', 'strict']);
   const said = await flat.run({ call_id: 'c1', name: 'ping', arguments: '{"message":"a"}' });
-  assert.deepEqual(said, { type: 'function_call_output', call_id: 'c1', output: '{"success":true,"echo":"a"}' });
+  assert.deepEqual(said, {
+    type: 'function_call_output',
+    call_id: 'c1',
+    output: '{"success":true,"echo":"a"}',
+  });
   const chat = await openAiTools(farebox, ['ping'], 'chat');
   shop.fates = [{ status: 422, body: { code: 'NO_ANSWER', message: 'none', charged: false } }];
   const none = await chat.run({ id: 'c2', function: { name: 'ping', arguments: '{}' } });
   assert.deepEqual([none.role, none.tool_call_id], ['tool', 'c2']);
-  assert.deepEqual(JSON.parse(none.content ?? ''), { error: 'NO_ANSWER', message: 'none', charged: false, fields: [] });
+  assert.deepEqual(JSON.parse(none.content ?? ''), {
+    error: 'NO_ANSWER',
+    message: 'none',
+    charged: false,
+    fields: [],
+  });
   for (const wrong of [{ name: 'ping', arguments: '{' }, { name: 'other' }])
     assert.match(JSON.stringify(await flat.run(wrong)), /INVALID_REQUEST/);
   assert.equal(shop.sales(), 1);

@@ -134,7 +134,10 @@ export async function openAiTools(
     const input: unknown = inputIn(text);
     const output =
       chosen === undefined || !isRecord(input)
-        ? { error: 'INVALID_REQUEST', message: 'there is no such tool, or its arguments are no object of JSON' }
+        ? {
+            error: 'INVALID_REQUEST',
+            message: 'there is no such tool, or its arguments are no object of JSON',
+          }
         : (await bought(farebox, chosen.service, input, id === '' ? undefined : id)).output;
     const content = JSON.stringify(output);
     return form === 'chat'

@@ -12,7 +12,10 @@ const ROOT = join(import.meta.dirname, '../../../..');
 const folder = mkdtempSync(join(tmpdir(), 'farebox-package-'));
 const home = join(folder, 'node_modules/farebox');
 const MAX_CORE_BYTES = 15_000;
-let manifest: { exports: Record<string, string | { types: string; default: string }>; bin: Record<string, string> };
+let manifest: {
+  exports: Record<string, string | { types: string; default: string }>;
+  bin: Record<string, string>;
+};
 
 before(() => {
   const [archive = ''] = pack(['client'], join(folder, 'archives'));
@@ -100,7 +103,13 @@ test('its types tell what a service takes and answers', () => {
     console.log(price, usd, cost, b);
   `;
   writeFileSync(join(folder, 'program.ts'), code);
-  const compilerOptions = { module: 'nodenext', target: 'es2024', strict: true, noEmit: true, types: ['node'] };
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2024',
+    strict: true,
+    noEmit: true,
+    types: ['node'],
+  };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }));
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   const done = spawnSync(process.execPath, [tsc, '--project', folder], { encoding: 'utf8' });

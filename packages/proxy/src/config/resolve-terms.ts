@@ -99,7 +99,8 @@ function saleOf(
   complain: Complain,
 ): Sale {
   if (price === undefined && priceBy === undefined) return list;
-  if (list.kind === 'metered') complain(at, 'a metered route costs what is counted, for every key: remove the price');
+  if (list.kind === 'metered')
+    complain(at, 'a metered route costs what is counted, for every key: remove the price');
   const sale = resolveSale(key, { price, priceBy }, at, complain);
   // What decides a price must stand in the request once; only of what decides the list price is that held.
   if (sale.kind === 'by' && (list.kind !== 'by' || !isSame(sale.rule.source, list.rule.source)))
