@@ -100,7 +100,6 @@ export const PROXY_PRICES_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/proxy/src/sell/meter.ts',
     tests: ['packages/proxy/src/sell/meter.test.ts'],
     bugs: [
-      ["typeof count !== 'number' || ", ''],
       ['!Number.isSafeInteger(count)', '!Number.isInteger(count)'],
       ['!Number.isSafeInteger(count)', '!Number.isFinite(count)'],
       [' || count < 0', ''],

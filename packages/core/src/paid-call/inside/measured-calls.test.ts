@@ -9,6 +9,7 @@ import { proveBooks } from '../../../../../apps/shop/test/books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../../../../apps/shop/test/database.fixture.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
+import { applyCalls } from './call-batch.ts';
 import type { CallToBegin, CallToFinish } from './call-steps.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 
@@ -181,27 +182,83 @@ test('each table refuses on its own to take more than was reserved', async () =>
     );
 });
 
-test('the books find a call or a transfer of which the two amounts differ from each other', async () => {
-  for (const lie of [
-    (id: string) => database.sql`update calls set price_micros = 6 where id = ${id}`,
-    (id: string) => database.sql`update calls set reserved_micros = 29 where id = ${id}`,
-    (id: string) => database.sql`update calls set reserved_micros = null where id = ${id}`,
-    (id: string) =>
-      database.sql`update ledger_transfers set reserved_micros = 29 where id = ${id} and phase = 3`,
-    (id: string) =>
-      database.sql`update ledger_transfers set amount_micros = 8 where id = ${id} and phase = 3`,
-  ]) {
+const OF_CALLS = 'every call has exactly the transfers of its state';
+const OF_POSTS =
+  'every post and void has its pending transfer, frees all of its amount, and has the same accounts';
+for (const { what, table, set, rules } of [
+  {
+    what: 'a call of another price than was taken',
+    table: 'calls',
+    set: 'price_micros = 6',
+    rules: [OF_CALLS],
+  },
+  {
+    what: 'a call that says it reserved less',
+    table: 'calls',
+    set: 'reserved_micros = 29',
+    rules: [OF_CALLS],
+  },
+  {
+    what: 'a call that says nothing of it',
+    table: 'calls',
+    set: 'reserved_micros = null',
+    rules: [OF_CALLS],
+  },
+  {
+    what: 'a post that frees less than was reserved',
+    table: 'ledger_transfers',
+    set: 'reserved_micros = 29',
+    rules: [OF_CALLS, OF_POSTS],
+  },
+  {
+    what: 'a post of more than its call took',
+    table: 'ledger_transfers',
+    set: 'amount_micros = 8',
+    rules: [OF_CALLS],
+  },
+])
+  test(`the books find ${what}`, async () => {
     const account = await customer();
     const call = callOf(account, 30n);
     await calls.begin(call);
     await calls.finish(capturing(call, 7n));
-    await lie(call.id);
-    assert.equal((await proveBooks(database.patient)).balanced, false);
-    await database.sql`update calls set price_micros = 7, reserved_micros = 30 where id = ${call.id}`;
-    await database.sql`
-      update ledger_transfers set amount_micros = 7, reserved_micros = 30 where id = ${call.id} and phase = 3`;
+    const where = `where id = '${call.id}' ${table === 'calls' ? '' : 'and phase = 3'}`;
+    await database.sql.unsafe(`update ${table} set ${set} ${where}`);
+    const { checks } = await proveBooks(database.patient);
+    const found = checks.filter(({ ok }) => !ok).map(({ name }) => name);
+    for (const rule of rules) assert(found.includes(rule), `${rule}: ${found.join(', ')}`);
+    const right =
+      table === 'calls'
+        ? 'price_micros = 7, reserved_micros = 30'
+        : 'amount_micros = 7, reserved_micros = 30';
+    await database.sql.unsafe(`update ${table} set ${right} ${where}`);
     await assertProven();
-  }
+  });
+
+test('a call of a known price, and one that is given back, have one amount beside a measured one in the same commit', async () => {
+  const account = await customer();
+  const [measured, known, released] = [callOf(account, 10n), callOf(account, 10n), callOf(account, 10n)];
+  await Promise.all([measured, known, released].map((call) => calls.begin(call)));
+  const ends = [capturing(measured, 4n), capturing(known), releasing(released)];
+  const outcomes = await applyCalls(
+    database.commits,
+    ends.map((call) => ({ kind: 'finish', call })),
+    { answerTtlMs: 60_000, nowMs: Date.now(), holder: null },
+  );
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['done', 'done', 'done'],
+  );
+  const rows = new Map((await rowsOf(account)).calls.map((row) => [row.id, row]));
+  assert.deepEqual(
+    [measured, known, released].map(({ id }) => [rows.get(id)?.price_micros, rows.get(id)?.reserved_micros]),
+    [
+      [4n, 10n],
+      [10n, null],
+      [10n, null],
+    ],
+  );
+  await assertProven();
 });
 
 test('a share of a measured call is the same part of what was taken, and is never more than that', async () => {
