@@ -126,7 +126,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/inside/measured-cost.ts',
     tests: ['packages/core/src/paid-call/inside/measured-cost.test.ts'],
     bugs: [
-      ['if (service.metered === null) return undefined;', ''],
+      ['if (service.metered === null || priceMicros === 0n) return undefined;', ''],
+      [' || priceMicros === 0n', ''],
       ['costMicros === undefined || ', ''],
       [' || costMicros > priceMicros', ''],
       ['costMicros < 0n || ', ''],

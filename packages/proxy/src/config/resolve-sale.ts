@@ -10,11 +10,13 @@ type PriceByInput = NonNullable<RouteInput['priceBy']>;
 
 const WAYS = ['price', 'priceBy', 'metered', 'free'] as const;
 const SOURCES = ['field', 'header', 'query', 'path'] as const;
+/** What a route says of its price, and the fields that have a say in what can be measured. */
+type SaleInput = Pick<RouteInput, (typeof WAYS)[number] | 'answer' | 'requestHeaders'>;
 
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */
 export function resolveSale(
   key: RouteKey,
-  input: Pick<RouteInput, (typeof WAYS)[number] | 'answer' | 'requestHeaders'>,
+  input: SaleInput,
   at: FieldPath,
   complain: Complain,
 ): Sale {
@@ -36,7 +38,7 @@ export function resolveSale(
 }
 
 function meterOf(
-  { answer, requestHeaders = [] }: Pick<RouteInput, 'answer' | 'requestHeaders'>,
+  { answer, requestHeaders = [] }: SaleInput,
   input: NonNullable<RouteInput['metered']>,
   at: FieldPath,
   complain: Complain,

@@ -19,6 +19,11 @@ test('a metered answer that says nothing of its cost, or costs what was not rese
     assert.throws(() => checkedCost(metered, micros), /that are reserved/);
 });
 
+test('a metered call for which nothing was reserved is free, whatever its answer measures', () => {
+  for (const micros of [undefined, 0n, 7n])
+    assert.equal(checkedCost(Object.assign({}, metered, { priceMicros: 0n }), micros), undefined);
+});
+
 test('a service whose price is known before has no say in it afterwards', () => {
   for (const micros of [undefined, 1n, quote.priceMicros + 1n])
     assert.equal(checkedCost(quote, micros), undefined);
