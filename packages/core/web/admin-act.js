@@ -18,7 +18,7 @@ let current = null;
  * Asks for a reason, and does it.
  *
  * @param {{ title: string, text: string, confirm: string, danger?: boolean, path: string,
- *   amount?: { label: string, hint: string, value: string, optional?: boolean }, body?: object }} act
+ *   amount?: { label: string, hint: string, value: string, optional?: boolean, field?: string }, body?: object }} act
  * @returns {Promise<object|null>} what the server answered; null when it was called off
  */
 export function act(wanted) {
@@ -49,7 +49,7 @@ form.addEventListener('submit', async (event) => {
   problem.replaceChildren();
   try {
     const body = { ...wanted.body, reason: reason.value.trim() };
-    if (wanted.amount !== undefined) body.amountUsd = amountGiven(wanted.amount);
+    if (wanted.amount !== undefined) body[wanted.amount.field ?? 'amountUsd'] = amountGiven(wanted.amount);
     sent = true;
     lock(true);
     close(await ask(wanted.path, { key, body }));
@@ -106,6 +106,7 @@ const ACTS = {
   refund_call: 'gave a call back',
   lift_bounds: 'lifted the bounds',
   refund_payment: 'sent a wallet’s payment back',
+  set_service: 'changed how a service is sold',
 };
 
 /**

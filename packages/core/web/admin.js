@@ -3,6 +3,7 @@ import { actsTable } from './admin-act.js';
 import { callView, findView } from './admin-find.js';
 import { keysView } from './admin-keys.js';
 import { overviewView } from './admin-overview.js';
+import { servicesView } from './admin-services.js';
 import { ask, Refusal, rememberedToken, rememberToken } from './admin-session.js';
 import { code } from './admin-tables.js';
 import { byId, el, notice } from './dom.js';
@@ -41,6 +42,7 @@ const VIEWS = {
   overview: () => overviewView({ ...page, actor: session.actor }),
   find: () => findView(),
   keys: () => keysView(),
+  services: () => servicesView(page),
   audit: () => auditView(),
 };
 

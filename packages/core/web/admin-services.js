@@ -1,0 +1,135 @@
+import { act } from './admin-act.js';
+import { ask } from './admin-session.js';
+import { badge, code, moment, recordsTable } from './admin-tables.js';
+import { el, notice } from './dom.js';
+
+/**
+ * The services that the shop ships with: how each is sold, and by whose word; which version is in force where.
+ *
+ * @param {{ did: (text: string|null) => void }} page
+ */
+export async function servicesView(page) {
+  const [found, { versions }] = await Promise.all([ask('services'), ask('stock/versions')]);
+  return el(
+    'div',
+    {},
+    el('h2', { tabindex: '-1' }, 'Services'),
+    refusalOf(found),
+    versionsOf(found),
+    servicesTable(found.services, page),
+    historyTable(versions),
+  );
+}
+
+function refusalOf({ refused, fileName }) {
+  if (refused === null) return null;
+  const what = refused.version === null ? fileName : `Version ${refused.version}`;
+  return notice('bad', `${what} is refused here, and what was sold before is still sold: ${refused.reason}`);
+}
+
+function versionsOf({ inForce, newest, replicas }) {
+  return recordsTable({
+    caption: `Versions in force: the newest are ${newest.file ?? 'none'} of the file and ${newest.rules ?? 'none'} of the operators`,
+    rows: replicas,
+    none: `Version ${inForce.file ?? 'none'} of the file and ${inForce.rules ?? 'none'} of the operators are in force here.`,
+    columns: [
+      { label: 'Process', of: ({ replica }) => replica },
+      { label: 'Machine', of: ({ host }) => code(host) },
+      { label: 'File', of: ({ file }) => file },
+      { label: 'Operators', of: ({ rules }) => rules },
+      { label: 'Refuses', of: ({ refused }) => (refused === null ? null : (refused.version ?? 'its file')) },
+      { label: 'Why', of: ({ refused }) => refused?.reason ?? null },
+    ],
+  });
+}
+
+function servicesTable(services, page) {
+  return recordsTable({
+    caption: 'What the shop ships with',
+    rows: services,
+    none: 'The shop ships with no services.',
+    columns: [
+      { label: 'Service', of: ({ service }) => code(service) },
+      { label: 'State', of: ({ inForce }) => badge(inForce.available ? 'active' : 'off sale') },
+      { label: 'Price', number: true, of: ({ inForce }) => inForce.price ?? null },
+      { label: 'By default', number: true, of: ({ byDefault }) => byDefault.price },
+      { label: 'By the file', of: ({ byFile }) => wordsOf(byFile) },
+      { label: 'By an operator', of: ({ byOperator }) => wordsOf(byOperator) },
+      { label: 'MPP', of: ({ inForce }) => (inForce.mpp === true ? 'yes' : null) },
+      { label: 'Change', of: (each) => changesOf(each, page) },
+    ],
+  });
+}
+
+/** A rule in words. */
+function wordsOf(rule) {
+  if (rule === null) return null;
+  const { price, available, mpp } = rule;
+  return [
+    ...(price === undefined ? [] : [`${price} USD`]),
+    ...(available === undefined ? [] : [available ? 'on sale' : 'off sale']),
+    ...(mpp === undefined ? [] : [mpp ? 'by MPP' : 'not by MPP']),
+  ].join(', ');
+}
+
+function changesOf({ service, byOperator, inForce, byDefault }, page) {
+  const button = (label, wanted) =>
+    el(
+      'button',
+      {
+        type: 'button',
+        class: 'secondary small',
+        onclick: async () => {
+          const answer = await act({ path: `services/${service}`, confirm: label, ...wanted });
+          if (answer !== null) page.did(`${service} is sold as you said.`);
+        },
+      },
+      label,
+    );
+  const off = inForce.available;
+  return el(
+    'span',
+    { class: 'actions' },
+    button('Price', {
+      title: `The price of ${service}`,
+      text: `By default ${byDefault.price} USD. Terms that were named in the last minutes are still honoured.`,
+      amount: {
+        field: 'price',
+        label: 'Price in USD',
+        hint: 'Of one call, with at most six places.',
+        value: inForce.price ?? '',
+      },
+    }),
+    button(off ? 'Take off sale' : 'Sell', {
+      title: off ? `Take ${service} off sale` : `Sell ${service}`,
+      text: off ? 'Nobody can buy it any more. What was bought is still delivered.' : 'Everybody can buy it.',
+      danger: off,
+      body: { available: !off },
+    }),
+    ...(byOperator === null
+      ? []
+      : [
+          button('Take back', {
+            title: `Sell ${service} as before`,
+            text: 'What operators set for it ends: the file decides, and where it says nothing, the default.',
+            body: { price: null, available: null, mpp: null },
+          }),
+        ]),
+  );
+}
+
+function historyTable(versions) {
+  return recordsTable({
+    caption: 'History',
+    rows: versions,
+    none: 'Nothing was ever changed.',
+    columns: [
+      { label: 'Version', of: ({ version }) => version },
+      { label: 'When', of: ({ at }) => moment(at) },
+      { label: 'Of', of: ({ kind }) => (kind === 'file' ? 'the file' : 'the operators') },
+      { label: 'By', of: ({ by }) => by },
+      { label: 'Reason', of: ({ reason }) => reason },
+      { label: 'SHA-256', of: ({ sha256 }) => code(sha256.slice(0, 12)) },
+    ],
+  });
+}
