@@ -120,4 +120,9 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
       ['    if (sold.revision !== current) {', '    if (sold.revision > current) {'],
     ],
   },
+  {
+    file: 'packages/proxy/src/wire/upstream.ts',
+    tests: ['packages/proxy/src/wire/upstream.test.ts'],
+    bugs: [['      if (this.#isRetired) void this.#closePool();\n', '']],
+  },
 ];

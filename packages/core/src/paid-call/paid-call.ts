@@ -148,6 +148,7 @@ export class PaidCall {
   async #answer(asked: Asked, challenge: Challenge, dry: boolean): Promise<PaidAnswer> {
     const { rail, request } = asked;
     const { door, nowMs } = this.#parts;
+    if (dry && request.isGone === true) throw notSoldHere(request.service.path);
     if (dry) return tryOut(asked, { door, nowMs, availability: this.#parts.availability(request.service) });
     return rail === undefined
       ? await this.#askForPayment(asked, challenge)

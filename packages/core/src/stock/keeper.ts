@@ -52,6 +52,7 @@ export class StockKeeper {
   /** The newest versions that were looked at last, whatever came of it. */
   #seen: Newest = { file: null, rules: null };
   #turn: Promise<unknown> = Promise.resolve();
+  #waiting: Promise<void> | null = null;
   #fileState: string | null = null;
   #changingState: string | null = null;
 
@@ -103,7 +104,12 @@ export class StockKeeper {
 
   /** Reads the file anew, and has its content in force everywhere if it is accepted. Never throws: a refusal is written down. */
   reload(why: string): Promise<void> {
-    return this.#inTurn(() => this.#reload(why));
+    // One that waits reads the file as it is then, for all who asked meanwhile.
+    this.#waiting ??= this.#inTurn(() => {
+      this.#waiting = null;
+      return this.#reload(why);
+    });
+    return this.#waiting;
   }
 
   /** Looks whether there is a newer version, and puts it in force. */
@@ -193,7 +199,11 @@ export class StockKeeper {
       const older = await store.byNumber(number);
       if (older !== null && this.#attempt({ file: older, rules }) === null) return;
     }
-    if (this.#served.file === null || this.#attempt({ file: this.#served.file, rules }) === null) return;
+    if (this.#served.file === null) return;
+    const error = this.#attempt({ file: this.#served.file, rules });
+    if (error === null) return;
+    if (rules !== null && rules.number !== this.#served.rules?.number)
+      this.#refusedVersion = this.#refuse(rules.number, error);
     this.#attempt({ file: refused, rules: this.#served.rules });
   }
 

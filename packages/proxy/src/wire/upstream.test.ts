@@ -655,6 +655,35 @@ describe('the breaker of an upstream', () => {
   });
 });
 
+describe('an upstream that is no longer sold', () => {
+  /** An answer whose connection would stay for half a minute. */
+  const stays = (body: string) =>
+    `HTTP/1.1 200 OK\r\nkeep-alive: timeout=30\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+
+  test('ends its calls, closes the connection, and still answers a call that began before', async () => {
+    const arrived = signal<Socket>();
+    const ended: Promise<void>[] = [];
+    const server = await rawServer((socket, _, index) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      socket.once('close', () => resolve());
+      ended.push(promise);
+      if (index === 0) arrived.resolve(socket);
+      else socket.write(stays('late'));
+    });
+    const upstream = upstreamAt(server.url);
+    const running = upstream.ask(request());
+    const socket = await arrived.promise;
+    const retired = upstream.retire();
+    socket.write(stays('x'));
+    assert.equal(short(await running), 'answer 200 x');
+    await retired;
+    await ended[0];
+    assert.equal(short(await upstream.ask(request())), 'answer 200 late');
+    await ended[1];
+    await upstream.close();
+  });
+});
+
 describe('an upstream that is closed', () => {
   test('lets its calls end, those that wait too, and takes no more', async () => {
     const arrived = signal<Socket>();

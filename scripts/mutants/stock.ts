@@ -1,0 +1,72 @@
+/** Bugs in what is sold, and at which price: which terms are honoured, whose word wins, and what comes in force. */
+import type { MutantsOfFile } from '../mutant.ts';
+
+export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
+  {
+    file: 'packages/core/src/service/shelf.ts',
+    tests: ['packages/core/src/service/shelf.test.ts'],
+    bugs: [
+      ['replacedAtMs > sinceMs ? ', 'true ? '],
+      ['if (this.#byPath.has(path)) return undefined;', ''],
+      ['].slice(0, MOST_EARLIER);', '];'],
+      ['if (changed.length > 0)', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/terms-before.ts',
+    tests: ['packages/core/src/paid-call/inside/terms-before.test.ts'],
+    bugs: [
+      ['b.priceMicros < a.priceMicros ? b : a', 'b.priceMicros > a.priceMicros ? b : a'],
+      ['if (!(error instanceof PaymentRefused)) throw error;', ''],
+      ['prices.has(priceMicros)', 'false'],
+      ['return { ...quote, priceMicros }', 'return quote'],
+      ['return { quote: each, payment }', 'return { quote, payment }'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/paid-call.ts',
+    tests: ['apps/shop/test/operator/stock.test.ts', 'apps/shop/test/own-api/reload.test.ts'],
+    bugs: [
+      ['const paid = { ...asked, ...terms };', 'const paid = { ...asked, payment };'],
+      ['if (request.isGone === true || !availability.available) {', 'if (!availability.available) {'],
+    ],
+  },
+  {
+    file: 'packages/core/src/stock/service-rule.ts',
+    tests: ['packages/core/src/stock/service-rule.test.ts'],
+    bugs: [
+      [".refine((usd) => /[1-9]/.test(usd), 'must be above zero')", ''],
+      ['rule !== undefined && rule[name] !== null', 'rule !== undefined'],
+      ['priceInUsd(priceMicros);\n  const mpp', 'service.priceUsd;\n  const mpp'],
+      ['isSoldByMpp ?? service.mpp', 'service.mpp'],
+    ],
+  },
+  {
+    file: 'packages/core/src/stock/keeper.ts',
+    tests: ['packages/core/src/stock/keeper.test.ts'],
+    bugs: [
+      ['if (refused !== null) throw new StockRefused(refused);', ''],
+      [
+        'const isSettled = state !== null && state === this.#changingState;',
+        'const isSettled = state !== null;',
+      ],
+      ['changedAtMs > last.madeAtMs', 'true'],
+      ['      this.#make(content, this.rules);\n', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/stock/version-store.ts',
+    tests: ['apps/shop/test/operator/stock.test.ts'],
+    bugs: [
+      [
+        'order by number desc limit 1`;\n      const content',
+        'order by number limit 1`;\n      const content',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/stock/desk.ts',
+    tests: ['apps/shop/test/operator/stock.test.ts'],
+    bugs: [['        refuseUnsellable(keeper, rules);\n', '']],
+  },
+];
