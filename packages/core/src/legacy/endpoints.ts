@@ -326,7 +326,7 @@ export interface OpenEndpoint {
  *
  * @throws when an endpoint does not fit its service
  */
-export function openEndpoints(services: readonly Service[]): readonly OpenEndpoint[] {
+function openEndpoints(services: readonly Service[]): readonly OpenEndpoint[] {
   const registry = new Map(services.map((service) => [service.path, service]));
   return LEGACY_ENDPOINTS.map((endpoint) => {
     const twin = registry.get(endpoint.service) ?? null;
