@@ -178,6 +178,20 @@ test('a request within a request, or of two lengths, is refused', async () => {
   await assertUnreached(request('GET', 'http://elsewhere/v1/stations/7'), [400, 404]);
 });
 
+test('a body in chunks that is larger than any route takes is refused with the bound of its own route', async () => {
+  const much = 'x'.repeat(300_000);
+  for (const [path, bound] of [
+    ['/v1/stations/7', 100],
+    ['/v1/notes', 10],
+  ] as const) {
+    const chunked = `${much.length.toString(16)}\r\n${much}\r\n0\r\n\r\n`;
+    const answer = await raw(request('POST', path, ['transfer-encoding: chunked'], chunked));
+    assert.match(answer, /^HTTP\/1\.1 413 /);
+    assert.ok(answer.includes(`The body of this route has at most ${bound} bytes.`), answer);
+    assert.match(answer, /"charged":false/);
+  }
+});
+
 test('HEAD, OPTIONS, other methods and unknown addresses never reach the API', async () => {
   const headers = { 'x-api-key': key };
   const asked = api.got.length;

@@ -51,6 +51,7 @@ before(async () => {
             price: "0.01"
             request: { query: { type: object, properties: { unit: { type: string } } } }
             example: { params: { id: "7" }, query: { unit: c } }
+          "GET /v1/flow": { upstream: weather, price: "0.01", answer: streamed }
           "GET /v1/lie": { upstream: weather, price: "0.01" }
           "GET /v1/health": { upstream: weather, free: true }
           "GET /v1/closed": { upstream: weather, free: true }
@@ -148,10 +149,15 @@ test('the catalog, the recipe and llms.txt name a route by its own address and p
     url: 'http://farebox.test/v1/forecasts',
     example: { url: 'http://farebox.test/v1/forecasts', headers: {}, body: { model: 'fast' } },
     prices: { lowestUsd: '0.02', highestUsd: '0.30', decidedBy: 'the field model of the body' },
+    paidFirst: true,
   });
   assert.equal(entry.tag, 'Weather');
   const recipe = await jsonOf(fetch(`${server.url}/x402/recipes/get-v1-stations-id`));
   assert.equal(recipe.route.example.url, 'http://farebox.test/v1/stations/7?unit=c');
+  // A read is paid after its answer, unless that leaves as it comes. Gathered, at the other address, it is one like any other.
+  assert.equal(recipe.route.paidFirst, false);
+  const streamed = await jsonOf(fetch(`${server.url}/x402/recipes/get-v1-flow`));
+  assert.deepEqual([streamed.route.paidFirst, streamed.payment.x402.paidFirst], [true, false]);
   const text = await (await fetch(`${server.url}/llms.txt`)).text();
   assert.match(
     text,

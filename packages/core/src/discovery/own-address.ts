@@ -5,7 +5,7 @@ import type { ServiceRoute } from '../service/route.ts';
 import type { DiscoveryContext } from './context.ts';
 
 /** The own address of a service, with a call that works and what its price depends on; nothing for other services. */
-export function atItsRoute({ route, metered }: Service, { baseUrl }: DiscoveryContext) {
+export function atItsRoute({ route, metered, effect, stream }: Service, { baseUrl }: DiscoveryContext) {
   if (route === null) return {};
   const { method, address, shown } = route;
   return {
@@ -16,6 +16,8 @@ export function atItsRoute({ route, metered }: Service, { baseUrl }: DiscoveryCo
       example: { ...shown.example, url: `${baseUrl}${shown.example.url}` },
       prices: shown.prices,
       metered,
+      // A stream cannot be taken back once it has begun.
+      paidFirst: effect === 'write' || stream?.form === 'bytes',
       ...(shown.bounds === undefined ? {} : { byKey: shown.bounds }),
     },
   };

@@ -58,7 +58,7 @@ export function walletRules(context: DiscoveryContext): Record<string, string> {
     signIn:
       'Extension `sign-in-with-x`: sign its message, send it in SIGN-IN-WITH-X with the body that was paid for, and get the stored answer without paying.',
     paidFirst:
-      'Services with a lasting effect, such as a new wallet, are charged before they run. If one fails, the same payment may try again; if it cannot deliver, the price is refunded on the chain.',
+      'Services with a lasting effect, such as a new wallet, are charged before they run, and so are answers that leave as a stream of bytes at an address of their own. If one fails, the same payment may try again; if it cannot deliver, the price is refunded on the chain.',
     transfer:
       'The hash of a USDC transfer to payTo pays too: once, for at least the price, within a day. Anybody who sees the hash may present it first, so sign instead where you can. It buys no answer that holds a secret.',
     ...(serves(context, 'GET', '/x402/receipts/{id}')

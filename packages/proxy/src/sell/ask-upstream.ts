@@ -5,7 +5,7 @@ import { type ContentAnswer, content, type Source } from '@farebox/core/words/an
 import type { Route } from '../config/proxy-config.ts';
 import { MOST_KEPT_BYTES } from '../config/schema.ts';
 import { headersForCaller, type ReceivedHeaders, singleValue } from '../wire/headers.ts';
-import { type AnswerRule, mediaTypeOf, type UpstreamAnswer } from '../wire/outcome.ts';
+import type { AnswerRule } from '../wire/outcome.ts';
 import type { UpstreamRequest } from '../wire/upstream.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { failed, holdsCredential, refused, repeatedCredential, unanswered } from './no-answer.ts';
@@ -35,7 +35,6 @@ export async function askUpstream(
   const answered = await upstream.ask(Object.assign(request, bounds));
   if (answered.kind === 'failure') throw failed(route, answered);
   if (answered.kind === 'refusal') throw refused(route, answered);
-  assertIsItsType(answered);
   const headers = headersOf(route, answered);
   if (holdsCredential(route, answered.body, ...Object.values(headers))) throw repeatedCredential();
   const meter = meterFor(route, answered.headers);
@@ -89,11 +88,14 @@ export function routeStream({ route, upstream }: SentBy): RouteStream {
     assertOpen,
     async run(input, { call: { orderId }, signal, nowMs }) {
       assertOpen();
-      open += 1;
       const call = input as RouteCall;
       const request = requestFor(route, call, orderId);
       const bounds = { mostAnswerBytes: route.maxAnswerBytes, wholeTimeoutMs: 2 * maxMs + GRACE_MS, signal };
-      const begun = await upstream.stream(Object.assign(request, bounds));
+      open += 1;
+      const begun = await upstream.stream(Object.assign(request, bounds)).catch((error: unknown) => {
+        leave();
+        throw error;
+      });
       if (begun.kind !== 'stream') {
         leave();
         throw begun.kind === 'refusal' ? refused(route, begun) : failed(route, begun);
@@ -174,16 +176,6 @@ function headersOf(
   { status, headers }: { status: number; headers: ReceivedHeaders },
 ): Record<string, string> {
   return headersForCaller(headers, { named: new Set(answerHeaders), status });
-}
-
-/** @throws ServiceFailure for what says that it is JSON and is none: no agent could read what it would pay for */
-function assertIsItsType({ headers, body, status }: UpstreamAnswer): void {
-  if (mediaTypeOf(headers) !== 'application/json' || body.length === 0) return;
-  try {
-    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw unanswered('no_answer', null, `what is called JSON is none (status ${status})`);
-  }
 }
 
 function repeatOf({ effect, upstreamKnowsIdempotencyKey }: Route): 'read' | 'keyed' | 'never' {

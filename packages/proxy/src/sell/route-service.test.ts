@@ -5,6 +5,8 @@ import type { ReadCall } from '@farebox/core/service/route';
 import { ServiceFailure } from '@farebox/core/words/failure';
 import { readConfigText } from '../config/load.ts';
 import { type RawServer, rawServer, sized } from '../wire/raw-upstream.fixture.ts';
+import type { Upstream } from '../wire/upstream.ts';
+import { routeStream } from './ask-upstream.ts';
 import { type OpenRoutes, openRoutes } from './open-routes.ts';
 
 const SECRET = 'wt-0c8d7e6f5a4b3c2d';
@@ -124,6 +126,31 @@ test('an answer is given back only whole, within its bound, and without the erro
   const order = serviceOf(routes, 'POST /orders');
   sends = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhalf of it';
   await assert.rejects(run(order, read(order, '/orders')), { status: 502 });
+  await routes.close();
+});
+
+test('a JSON answer with a rule over its fields is parsed once', async (t) => {
+  const routes = opened();
+  const text = '{"celsius":12.5}';
+  sends = sized(text, 'HTTP/1.1 200 OK', 'Content-Type: application/json\r\n');
+  const station = serviceOf(routes, 'GET /stations/:id');
+  const called = read(station, '/stations/7');
+  const parsed = t.mock.method(JSON, 'parse');
+  await run(station, called);
+  assert.equal(parsed.mock.calls.filter(({ arguments: [read] }) => read === text).length, 1);
+  await routes.close();
+});
+
+test('a stream that cannot even begin takes no place among those that are open', async () => {
+  const routes = opened();
+  const [{ route } = assert.fail('there is no route')] = routes.routes;
+  const upstream = { stream: async () => Promise.reject(new Error('not begun')) } as unknown as Upstream;
+  const one = { ...route, stream: { maxOpen: 1, maxMs: 1_000 } };
+  const stream = routeStream({ route: one, upstream, userAgent: 'test' });
+  const called = read(serviceOf(routes, 'GET /stations/:id'), '/stations/7');
+  const context = { call: { orderId: 'an order' }, signal: new AbortController().signal, nowMs: () => 0 };
+  for (let n = 0; n < 3; n += 1)
+    await assert.rejects(stream.run(called.input, context), { message: 'not begun' });
   await routes.close();
 });
 

@@ -102,6 +102,19 @@ function body(
 }
 
 describe('a body', () => {
+  test('that is called JSON is JSON, unless it is compressed or empty', () => {
+    const type = { 'content-type': 'application/json; charset=utf-8' };
+    assert.equal(body('{"a":1', {}, { headers: type })?.reason, 'no_answer');
+    assert.equal(body(Buffer.from([0x22, 0xff, 0x22]), {}, { headers: type })?.reason, 'no_answer');
+    for (const text of ['{"a":1}', '1', '']) assert.equal(body(text, {}, { headers: type }), null, text);
+    assert.equal(body('not', {}, { headers: { ...type, 'content-encoding': 'gzip' } }), null);
+    assert.equal(
+      body('not', {}, { headers: { ...type, 'content-encoding': 'identity' } })?.reason,
+      'no_answer',
+    );
+    assert.equal(body('not', {}, { headers: { 'content-type': 'text/plain' } }), null);
+  });
+
   test('counts by the fields that it must have', () => {
     const has = [['data', 'list', '0', 'id'], ['ok']];
     assert.equal(body('{"ok":false,"data":{"list":[{"id":0}]}}', { has }), null);
@@ -127,6 +140,9 @@ describe('a body', () => {
     assert.equal(failed?.reason, 'no_answer');
     assert.equal(failed?.said, '[{"message":"no"}]');
     assert.equal(body(`{"errors":["${'x'.repeat(3_000)}"]}`, { hasNot })?.said, null);
+    // The errors say why what must be there is missing.
+    const without = body('{"data":null,"errors":[{"message":"no"}]}', { has: [['data']], hasNot });
+    assert.deepEqual([without?.reason, without?.said], ['no_answer', '[{"message":"no"}]']);
     for (const text of ['{"errors":false}', '{"errors":{}}', '{"errors":""}'])
       assert.equal(body(text, { hasNot })?.reason, 'no_answer', text);
   });
@@ -148,8 +164,8 @@ describe('a body', () => {
   });
 
   test('counts by its least size', () => {
-    assert.equal(body('ab', { leastBytes: 2 }), null);
-    assert.equal(body('a', { leastBytes: 2 })?.reason, 'no_answer');
+    assert.equal(body('10', { leastBytes: 2 }), null);
+    assert.equal(body('1', { leastBytes: 2 })?.reason, 'no_answer');
   });
 
   test('whose end nobody can tell counts only if it shows by itself that it is whole, or the route takes the risk', () => {

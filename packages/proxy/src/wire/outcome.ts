@@ -264,12 +264,20 @@ export function judgeBody(
   // JSON that is whole says so itself, if it is no bare number or word.
   const provesItself = short?.reason === 'unproven' && isJsonType(head.headers);
   if (short !== null && !provesItself) return short;
-  if (fields === 0 && !provesItself) return null;
+  if (fields === 0 && !provesItself && !isCalledJson(head, body)) return null;
   const read = jsonOf(body);
-  if (read === null)
-    return short ?? failure('no_answer', 'no JSON, which the route expects', { upstreamStatus: head.status });
+  if (read === null) {
+    const detail = fields > 0 ? 'no JSON, which the route expects' : 'what is called JSON is none';
+    return short ?? failure('no_answer', detail, { upstreamStatus: head.status });
+  }
   if (provesItself && (typeof read.value !== 'object' || read.value === null)) return short;
   return judgeFields(read.value, head.status, rule);
+}
+
+/** Whether a body must be JSON because it says so: no agent could read what it would pay for. What is compressed is not read. */
+function isCalledJson({ headers }: AnswerHead, body: Buffer): boolean {
+  const isPlain = (singleValue(headers['content-encoding']) ?? 'identity').toLowerCase() === 'identity';
+  return isPlain && body.length > 0 && mediaTypeOf(headers) === 'application/json';
 }
 
 /** Judges an end, where the body has left already or is looked at by others. */
@@ -296,12 +304,9 @@ function judgeFields(
   status: number,
   { has, hasNot, equals }: AnswerRule,
 ): UpstreamFailure | null {
-  const missing = has.find((path) => isNothing(fieldAt(value, path)));
   const fail = (detail: string, said: string | null = null) =>
     failure('no_answer', detail, { upstreamStatus: status, said });
-  if (missing !== undefined) return fail(`no field ${missing.join('.')}, which the route expects`);
-  const other = equals.find((each) => fieldAt(value, each.path) !== each.value);
-  if (other !== undefined) return fail(`another value of ${other.path.join('.')} than the route expects`);
+  // First, because it says why another field is missing.
   for (const path of hasNot) {
     const found = fieldAt(value, path);
     if (isNothing(found) || (Array.isArray(found) && found.length === 0)) continue;
@@ -311,7 +316,10 @@ function judgeFields(
       said.length <= MOST_SAID_CHARACTERS ? said : null,
     );
   }
-  return null;
+  const missing = has.find((path) => isNothing(fieldAt(value, path)));
+  if (missing !== undefined) return fail(`no field ${missing.join('.')}, which the route expects`);
+  const other = equals.find((each) => fieldAt(value, each.path) !== each.value);
+  return other === undefined ? null : fail(`another value of ${other.path.join('.')} than the route expects`);
 }
 
 const isNothing = (value: unknown): boolean => value === undefined || value === null;

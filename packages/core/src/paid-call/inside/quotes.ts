@@ -1,4 +1,5 @@
 /** The terms that services are sold for at a door: each made once, and again when a rail's offer changes. */
+import { LRUCache } from 'lru-cache';
 import { usdToMicros } from '../../ledger/money.ts';
 import type { Service } from '../../service/define.ts';
 import type { ReadCall } from '../../service/route.ts';
@@ -30,7 +31,8 @@ export interface QuotesParts {
 export class Quotes {
   readonly #parts: QuotesParts;
   readonly #sold = new WeakMap<Service, Sold>();
-  readonly #ofRoutes = new Map<string, Sold>();
+  // By size and not by `max`, which takes the memory of all keys at once.
+  readonly #ofRoutes = new LRUCache<string, Sold>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 });
 
   constructor(parts: QuotesParts) {
     this.#parts = parts;
@@ -63,10 +65,7 @@ export class Quotes {
     const name = `${service.path} ${called.priceMicros} ${called.address}`;
     const known = this.#ofRoutes.get(name);
     const sold = known?.quote.service === service ? known : this.#make(service, called);
-    this.#ofRoutes.delete(name);
     this.#ofRoutes.set(name, sold);
-    const [oldest] = this.#ofRoutes.keys();
-    if (this.#ofRoutes.size > MOST_REMEMBERED && oldest !== undefined) this.#ofRoutes.delete(oldest);
     return sold;
   }
 
