@@ -116,7 +116,7 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
         'priceMicros: called?.priceMicros ?? usdToMicros(service.priceUsd),',
         'priceMicros: usdToMicros(service.priceUsd),',
       ],
-      ['this.#ofRoutes.size > MOST_REMEMBERED && ', 'false && '],
+      ['maxSize: MOST_REMEMBERED', 'maxSize: MOST_REMEMBERED + 1'],
       ['    if (sold.revision !== current) {', '    if (sold.revision > current) {'],
     ],
   },

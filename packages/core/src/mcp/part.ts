@@ -18,7 +18,7 @@ import { MCP_OPERATIONS } from './operations.ts';
 import { createReadings } from './readings.ts';
 import { createMcpServer } from './server.ts';
 import { createToolList } from './tools.ts';
-import type { Toolset } from './toolsets.ts';
+import { listedOf, type Toolset } from './toolsets.ts';
 
 export { MCP };
 
@@ -49,7 +49,8 @@ export function openMcp(
     version,
     shopName: shop.name,
     shelf,
-    instructions: ({ hasCall }: Toolset) => instructionsOf(shelf.services.length, hasCall, sandbox),
+    instructions: (toolset: Toolset) =>
+      instructionsOf(shelf.services.length, listedOf(toolset, shelf.services).hasCall, sandbox),
     mppMethods: (mpp?.methods ?? []).map(({ method }) => method),
     tools,
     free,

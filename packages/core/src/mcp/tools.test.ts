@@ -3,12 +3,13 @@ import { test } from 'node:test';
 import { loadServices } from '../../../catalogue/src/services/registry.ts';
 import { TAGS } from '../../../catalogue/src/services/tags.ts';
 import { Problem } from '../http/problem.ts';
+import type { Service } from '../service/define.ts';
 import { inputSchemaOf } from '../service/json-schema.ts';
 import { CALL_TOOL } from './calling.ts';
 import { createFreeTools } from './free-tools.ts';
 import { breaches, strictForm } from './provider-rules.fixture.ts';
 import { createToolList, MAX_PAGE_BYTES, type Tool } from './tools.ts';
-import { EVERY_TOOL, readToolset, toolsetName } from './toolsets.ts';
+import { EVERY_TOOL, listedOf, readToolset, toolsetName } from './toolsets.ts';
 
 const services = await loadServices();
 const shelf = { services, leftOut: [] };
@@ -48,6 +49,28 @@ test('a tool says when it is not for sale, and the list is made anew when that c
   available = false;
   assert.equal(shown()._meta['farebox/available'], false);
   assert.match(shown().description, /Its source is down\.$/);
+});
+
+test('above 100 routes of other APIs the core alone is listed, unless tags are asked for, and each can be called', () => {
+  const [service = assert.fail()] = services;
+  const routes = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...service,
+      path: `get-${index}`,
+      route: { method: 'GET', address: `/${index}`, shown: {} } as Service['route'],
+    }));
+  const namesOf = (count: number, toolset = EVERY_TOOL) =>
+    allPages(
+      createToolList(routes(count), [free], CALL_TOOL, () => forSale),
+      toolset,
+    ).flatMap(({ tools }) => tools.map(({ name }) => name));
+  assert.equal(namesOf(100).length, 101);
+  assert.deepEqual(namesOf(101), ['catalog', 'call_service']);
+  assert.equal(namesOf(101, readToolset(toolsetName(service.tag), TAGS)).length, 102);
+  const list = createToolList(routes(101), [free], CALL_TOOL, () => forSale);
+  assert.equal(list.serviceOf('get_100')?.path, 'get-100');
+  // However many services the shop has of its own, they are listed.
+  assert.equal(listedOf(EVERY_TOOL, services), EVERY_TOOL);
 });
 
 test('two tools of one name are refused at the start', () => {

@@ -8,7 +8,7 @@ import type { Shelf } from '../service/shelf.ts';
 import { toolNameOf } from '../service/tool-name.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
 import { aboutTool, titleOf } from '../service/tool-words.ts';
-import type { Toolset } from './toolsets.ts';
+import { listedOf, type Toolset } from './toolsets.ts';
 
 /** The size of a page of `tools/list`, as JSON. */
 export const MAX_PAGE_BYTES = 60_000;
@@ -114,8 +114,9 @@ export function createToolList(
     return named.byTool;
   }
 
-  function pagesFor(toolset: Toolset): readonly ToolPage[] {
+  function pagesFor(asked: Toolset): readonly ToolPage[] {
     const { services } = shelf;
+    const toolset = listedOf(asked, services);
     const states = services.map((service) => availability(service));
     const fingerprint = states.map(({ available, message }) => (available ? '' : message)).join('|');
     if (known?.services !== services || known.fingerprint !== fingerprint || known.pages.size > MAX_KEPT)

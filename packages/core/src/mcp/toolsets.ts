@@ -1,5 +1,6 @@
 /** Which tools an address of `/mcp` lists: all, those of some tags, or the core by which all the others are bought. */
 import { type FieldIssue, invalidRequest } from '../http/problem.ts';
+import type { Service } from '../service/define.ts';
 import { dashedTag } from '../service/tag-words.ts';
 
 /** The free tools, and the one that buys any service by its name. */
@@ -18,6 +19,16 @@ export interface Toolset {
 }
 
 export const EVERY_TOOL: Toolset = { key: ALL, tags: null, hasCall: false };
+
+/** With more routes of other APIs than these, a list of all tools would be longer than what a model reads. */
+const MOST_ROUTES_LISTED = 100;
+const CORE_TOOLS: Toolset = { key: CORE, tags: new Set(), hasCall: true };
+
+/** The tools that are listed where all were asked for: the core alone if there are very many. Those of single tags are listed all the same. */
+export function listedOf(toolset: Toolset, services: readonly Pick<Service, 'route'>[]): Toolset {
+  if (toolset.tags !== null) return toolset;
+  return services.filter(({ route }) => route !== null).length > MOST_ROUTES_LISTED ? CORE_TOOLS : toolset;
+}
 
 /** The name of a tag in an address: its first word. No two tags begin alike. */
 export function toolsetName(tag: string): string {
