@@ -115,6 +115,19 @@ export const PROXY_WIRE_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: `${WIRE}/upstream.ts`,
+    tests: ['apps/shop/test/own-api/places.test.ts'],
+    bugs: [
+      ['share: most(concurrency),', 'share: concurrency,'],
+      ['visitor: Visitor = {', '_: Visitor | undefined, visitor: Visitor = {'],
+    ],
+  },
+  {
+    file: 'packages/proxy/src/sell/free-route.ts',
+    tests: ['apps/shop/test/own-api/places.test.ts'],
+    bugs: [['caller: FREE_CALLERS };', 'caller: requestId };']],
+  },
+  {
     file: `${WIRE}/event-watch.ts`,
     tests: [`${WIRE}/event-watch.test.ts`],
     bugs: [

@@ -14,7 +14,15 @@ export function runContext(fakes: FakeUpstreams): RunContext<UpstreamName> {
   return {
     upstreams: fakes as Upstreams,
     catalog: () => [],
-    call: { callId: 'call', orderId: 'call', rail: 'credits', payer: 'test', priceMicros: 0n, network: null },
+    call: {
+      callId: 'call',
+      orderId: 'call',
+      caller: 'test',
+      rail: 'credits',
+      payer: 'test',
+      priceMicros: 0n,
+      network: null,
+    },
     baseUrl: 'http://localhost',
     version: '0',
     signal: new AbortController().signal,

@@ -4,8 +4,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
+import type { Visitor } from '@farebox/core/service/fair-places';
 import type { AskingCall } from '@farebox/core/service/sources';
-import type { Visitor } from './fair-places.ts';
 
 const scopes = new AsyncLocalStorage<AskingCall>();
 

@@ -1,3 +1,4 @@
+import { type FairPlaces, NoPlace } from '@farebox/core/service/fair-places';
 import type { SourceHealth, SourceState } from '@farebox/core/service/sources';
 import type { Source } from '@farebox/core/words/answer';
 import { sourceUnavailable, type UnavailableReason, UpstreamUnavailable } from '@farebox/core/words/failure';
@@ -14,17 +15,8 @@ import { LRUCache } from 'lru-cache';
 import { Budget } from './budget.ts';
 import { idempotencyKeyOf, visitorNow } from './call-scope.ts';
 import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest, UpstreamSending } from './define.ts';
-import type { FairPlaces } from './fair-places.ts';
 import { lowerCased, type Method, type Received, Wire, type WireParts } from './wire.ts';
-import {
-  Abandoned,
-  BrokenOff,
-  InvalidReply,
-  NoPlace,
-  SandboxReply,
-  StatusError,
-  TimedOut,
-} from './wire-errors.ts';
+import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut } from './wire-errors.ts';
 
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
 const ATTEMPTS = 3;

@@ -16,8 +16,6 @@ export class StatusError extends Error {
 export class InvalidReply extends Error {}
 /** A stream that ended before its announced end. */
 export class BrokenOff extends Error {}
-/** None of our own connections to the upstream became free in time. The upstream was not asked. */
-export class NoPlace extends Error {}
 /** Whoever asked does not want the reply any more. That says nothing about the upstream. */
 export class Abandoned extends Error {}
 /** The reply came from a sandbox part, which is not accepted here. */

@@ -1,9 +1,9 @@
 /** What goes over the wire to one upstream: requests, files and streams, each with bounds of size and time. */
 import { createHash } from 'node:crypto';
+import { FairPlaces } from '@farebox/core/service/fair-places';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import type { Download, UpstreamDefinition, UpstreamRequest, UpstreamStreaming } from './define.ts';
 import { readEvents } from './event-source.ts';
-import { FairPlaces } from './fair-places.ts';
 import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut } from './wire-errors.ts';
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;

@@ -45,7 +45,7 @@ export interface FreeCall {
 }
 
 /** The part of a call's facts that says who pays: nobody. */
-const UNPAID = { rail: 'credits', payer: 'nobody', priceMicros: 0n, network: null } as const;
+const UNPAID = { rail: 'credits', payer: 'nobody', caller: '', priceMicros: 0n, network: null } as const;
 
 /** Puts the free call together. */
 export function createFreeCall(parts: FreeCallParts): FreeCall {

@@ -1,6 +1,6 @@
 /** A call on its way to its upstream, and what came back: a whole answer, or one that leaves as it comes. */
 import { createHash } from 'node:crypto';
-import type { AnyRunContext, ByteStream, StreamedContent } from '@farebox/core/service/define';
+import type { AnyRunContext, ByteStream, CallFacts, StreamedContent } from '@farebox/core/service/define';
 import { type ContentAnswer, content, type Source } from '@farebox/core/words/answer';
 import type { Route } from '../config/proxy-config.ts';
 import { MOST_KEPT_BYTES } from '../config/schema.ts';
@@ -18,6 +18,9 @@ const BUSY_RETRY_MS = 1_000;
 /** Beside the time of a stream and that of its reader, which the paid call keeps. */
 const GRACE_MS = 30_000;
 
+/** The order that a call belongs to, and by whom it is counted at the upstream. */
+type Asking = Pick<CallFacts, 'orderId' | 'caller'>;
+
 /**
  * Asks the upstream.
  *
@@ -27,10 +30,10 @@ const GRACE_MS = 30_000;
 export async function askUpstream(
   { route, upstream }: SentBy,
   call: RouteCall,
-  { orderId, signal, nowMs }: { orderId: string; signal: AbortSignal; nowMs(): number },
+  { signal, nowMs, ...asking }: Asking & { signal: AbortSignal; nowMs(): number },
 ): Promise<ContentAnswer> {
   const { timeoutMs, mostBytes } = wholeBoundsOf(route);
-  const request = requestFor(route, call, orderId);
+  const request = requestFor(route, call, asking);
   const bounds = { mostAnswerBytes: mostBytes, wholeTimeoutMs: timeoutMs, signal };
   const answered = await upstream.ask(Object.assign(request, bounds));
   if (answered.kind === 'failure') throw failed(route, answered);
@@ -66,7 +69,7 @@ export interface RouteStream extends Omit<ByteStream, 'form' | 'run'> {
   assertOpen(): void;
   run(
     input: unknown,
-    context: Pick<AnyRunContext, 'signal' | 'nowMs'> & { call: { orderId: string } },
+    context: Pick<AnyRunContext, 'signal' | 'nowMs'> & { call: Asking },
   ): Promise<StreamedContent>;
 }
 
@@ -86,10 +89,10 @@ export function routeStream({ route, upstream }: SentBy): RouteStream {
     readerMs: maxMs,
     mostBytes: route.maxAnswerBytes,
     assertOpen,
-    async run(input, { call: { orderId }, signal, nowMs }) {
+    async run(input, { call: asking, signal, nowMs }) {
       assertOpen();
       const call = input as RouteCall;
-      const request = requestFor(route, call, orderId);
+      const request = requestFor(route, call, asking);
       const bounds = { mostAnswerBytes: route.maxAnswerBytes, wholeTimeoutMs: 2 * maxMs + GRACE_MS, signal };
       open += 1;
       const begun = await upstream.stream(Object.assign(request, bounds)).catch((error: unknown) => {
@@ -151,7 +154,7 @@ function lengthOf(headers: ReceivedHeaders): Record<string, string> {
 function requestFor(
   route: Route,
   call: RouteCall,
-  orderId: string,
+  { orderId, caller }: Asking,
 ): Omit<UpstreamRequest, 'mostAnswerBytes' | 'wholeTimeoutMs' | 'signal'> {
   return {
     method: route.method,
@@ -161,6 +164,7 @@ function requestFor(
     rule: ruleOf(route, call),
     repeat: repeatOf(route),
     idempotencyKey: idempotencyKeyOf(orderId, call.fingerprint),
+    visitor: { caller, callId: orderId },
   };
 }
 

@@ -6,6 +6,9 @@ import { askUpstream, type RouteStream } from './ask-upstream.ts';
 import { type RouteCall, readRequest, type SentBy } from './route-call.ts';
 import type { WrittenCall } from './route-input.ts';
 
+/** All who pay nothing share an upstream's places like one who pays. */
+const FREE_CALLERS = 'free';
+
 /** A request for a free route. */
 export interface FreeRequest extends WrittenCall {
   requestId: string;
@@ -26,7 +29,8 @@ export async function answerFree(
   try {
     const { input } = readRequest(parts, request);
     const { requestId, signal, nowMs } = request;
-    const answered = await askUpstream(parts, input as RouteCall, { orderId: requestId, signal, nowMs });
+    const asking = { orderId: requestId, caller: FREE_CALLERS };
+    const answered = await askUpstream(parts, input as RouteCall, { ...asking, signal, nowMs });
     const { status = 200, headers = {}, content } = answered;
     return { status, headers: { ...headers }, body: Buffer.from(content) };
   } catch (error) {
@@ -49,7 +53,11 @@ export async function streamFree(
   const { stream } = parts;
   const begin = async () => {
     const { input } = readRequest(parts, request);
-    const made = await stream.run(input, { call: { orderId: requestId }, signal, nowMs });
+    const made = await stream.run(input, {
+      call: { orderId: requestId, caller: FREE_CALLERS },
+      signal,
+      nowMs,
+    });
     return { made, first: await made.pieces.next() };
   };
   const { made, first } = await begin().catch((error: unknown) => {

@@ -52,6 +52,7 @@ function run(service: Service, called: ReadCall, orderId = 'an order') {
   const call = {
     callId: 'call',
     orderId,
+    caller: 'one',
     rail: 'credits',
     payer: '',
     priceMicros: 0n,
@@ -148,7 +149,11 @@ test('a stream that cannot even begin takes no place among those that are open',
   const one = { ...route, stream: { maxOpen: 1, maxMs: 1_000 } };
   const stream = routeStream({ route: one, upstream, userAgent: 'test' });
   const called = read(serviceOf(routes, 'GET /stations/:id'), '/stations/7');
-  const context = { call: { orderId: 'an order' }, signal: new AbortController().signal, nowMs: () => 0 };
+  const context = {
+    call: { orderId: 'an order', caller: 'one' },
+    signal: new AbortController().signal,
+    nowMs: () => 0,
+  };
   for (let n = 0; n < 3; n += 1)
     await assert.rejects(stream.run(called.input, context), { message: 'not begun' });
   await routes.close();

@@ -53,7 +53,8 @@ export function routeService(parts: RouteParts): Service {
     },
     run: (input, context) => {
       const { call, signal, nowMs } = context;
-      return askUpstream(parts, input as unknown as RouteCall, { orderId: call.orderId, signal, nowMs });
+      const { orderId, caller } = call;
+      return askUpstream(parts, input as unknown as RouteCall, { orderId, caller, signal, nowMs });
     },
   });
 }

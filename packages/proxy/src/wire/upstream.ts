@@ -2,6 +2,8 @@
  * One upstream as a configuration opens it: its connections, how many calls it gets at once, how long they may take, and whether it is
  * left alone for a while. A call ends in exactly one outcome, whatever the upstream does.
  */
+import { randomUUID } from 'node:crypto';
+import { FairPlaces, NoPlace, type Visitor } from '@farebox/core/service/fair-places';
 import type { Pool } from 'undici';
 import { Breaker, type BreakerSettings, type Leave } from './breaker.ts';
 import { LastEventWatch } from './event-watch.ts';
@@ -28,12 +30,13 @@ import {
   type UpstreamRefusal,
 } from './outcome.ts';
 import { withCredentials } from './path.ts';
-import { Places } from './places.ts';
 
 /** The largest body of a refusal that is passed on. */
 const MOST_REFUSAL_BYTES = 65_536;
 const BUSY_RETRY_MS = 1_000;
 const CLOSING_RETRY_MS = 1_000;
+/** Longer than any call lasts, which ends its wait itself. */
+const LONGEST_WAIT_MS = 2_147_483_647;
 /** The longest wait for a connection, whatever the time for a head. */
 const MOST_CONNECT_MS = 10_000;
 
@@ -81,6 +84,8 @@ export interface UpstreamRequest {
   readonly wholeTimeoutMs?: number | undefined;
   /** The caller left. */
   readonly signal?: AbortSignal | undefined;
+  /** On whose behalf it is asked; absent: this call is nobody else's. */
+  readonly visitor?: Visitor | undefined;
 }
 
 /** An answer that has begun. Its place is held until `ended`. */
@@ -154,7 +159,7 @@ export function openUpstream(settings: UpstreamSettings): Upstream {
 class OpenUpstream implements Upstream {
   readonly #settings: UpstreamSettings;
   #pool: Pool | null = null;
-  readonly #places: Places;
+  readonly #places: FairPlaces;
   readonly #breaker: Breaker;
   readonly #running = new Set<RunningCall>();
   #closed: Promise<void> | null = null;
@@ -169,7 +174,7 @@ class OpenUpstream implements Upstream {
       throw new Error('The address of an upstream has no credentials, query or fragment.');
     checkOwnHeaders(settings.headers);
     this.#settings = settings;
-    this.#places = new Places(settings.concurrency, settings.mostWaiting);
+    this.#places = placesOf(settings);
     this.#breaker = new Breaker(settings.breaker, settings.nowMs);
   }
 
@@ -273,7 +278,7 @@ class OpenUpstream implements Upstream {
       for (const idle of this.#whenIdle.splice(0)) idle();
       if (this.#isRetired) void this.#closePool();
     });
-    const stopped = await call.place(this.#places);
+    const stopped = await call.place(this.#places, request.visitor);
     if (stopped !== null) {
       call.end();
       return stopped === 'full' ? unsent('busy', 'all places are taken', BUSY_RETRY_MS) : stopped;
@@ -343,6 +348,21 @@ class OpenUpstream implements Upstream {
   }
 }
 
+/**
+ * One payer holds three quarters of the places at most, so that nobody else has to wait for it alone; nobody is sent more calls than the
+ * upstream is to get. A call waits as long as its own time lasts.
+ */
+function placesOf({ concurrency, mostWaiting }: UpstreamSettings): FairPlaces {
+  const most = (of: number) => Math.ceil((of * 3) / 4);
+  return new FairPlaces(concurrency, {
+    share: most(concurrency),
+    lent: 0,
+    patienceMs: null,
+    mostWaiting,
+    mostWaitingOfOne: most(mostWaiting),
+  });
+}
+
 /** Why an answer is not read at all: it says by itself that it is too large. */
 function tooLong({ status, headers, framing }: AnswerHead, mostBytes: number): UpstreamFailure | null {
   const bytes = framing === 'length' ? Number(headers['content-length']) : 0;
@@ -395,19 +415,20 @@ class RunningCall {
   }
 
   /** Waits for a place. @returns null with a place; else why there is none */
-  place(places: Places): Promise<null | 'full' | UpstreamFailure> {
-    if (this.stopped !== null) return Promise.resolve(this.stopped);
-    return new Promise((resolve) => {
-      const stopWaiting = places.take((leave) => {
-        this.onEnd(leave);
-        resolve(null);
-      });
-      if (stopWaiting === null) resolve('full');
-      this.#stop = () => {
-        stopWaiting?.();
-        resolve(this.stopped);
-      };
-    });
+  async place(
+    places: FairPlaces,
+    visitor: Visitor = { caller: randomUUID(), callId: '' },
+  ): Promise<null | 'full' | UpstreamFailure> {
+    if (this.stopped !== null) return this.stopped;
+    const waiting = new AbortController();
+    this.#stop = () => waiting.abort();
+    try {
+      const { signal } = waiting;
+      this.onEnd(await places.enter(visitor, { timeoutMs: LONGEST_WAIT_MS, signal }));
+      return this.stopped;
+    } catch (error) {
+      return error instanceof NoPlace ? 'full' : this.stopped;
+    }
   }
 
   /** Gives back everything, once. */

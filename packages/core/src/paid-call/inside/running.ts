@@ -315,6 +315,7 @@ export class Runner {
       catalog,
       call: {
         callId,
+        caller: callerOf(payment),
         orderId: payment.identity === null ? callId : `${payment.accountId} ${payment.identity}`,
         rail: payment.rail,
         payer: payment.payer,
@@ -382,6 +383,9 @@ function eventOf({ path }: Service, { event, data }: Piece): Buffer {
  * a key's credit.
  */
 function scopeOf({ quote, payment }: Sale, callId: string): AskingCall {
-  const caller = payment.buyer ?? nameOfWallet(payment.payer);
-  return { callId, caller, isEffect: quote.service.effect === 'write' };
+  return { callId, caller: callerOf(payment), isEffect: quote.service.effect === 'write' };
+}
+
+function callerOf({ buyer, payer }: Sale['payment']): string {
+  return buyer ?? nameOfWallet(payer);
 }

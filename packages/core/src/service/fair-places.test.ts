@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import fc from 'fast-check';
-import { FairPlaces } from './fair-places.ts';
-import { NoPlace } from './wire-errors.ts';
+import { FairPlaces, NoPlace } from './fair-places.ts';
 
 const LONG = { timeoutMs: 60_000 };
 const visitor = (caller: string, callId = caller) => ({ caller, callId });
@@ -49,6 +48,37 @@ test('nobody gets more than a quarter of the places, and what a caller is lent b
   const later = visit(places, 'later');
   await settled();
   assert.equal(later.state, 'waits');
+});
+
+test('where a caller has most of the places and nothing is lent, the rest stays free for the others, and there are never more', async () => {
+  const places = new FairPlaces(4, {
+    share: 3,
+    lent: 0,
+    patienceMs: null,
+    mostWaiting: 3,
+    mostWaitingOfOne: 2,
+  });
+  assert.equal(places.connections, 4);
+  const hog = Array.from({ length: 6 }, () => visit(places, 'hog'));
+  await settled();
+  assert.deepEqual(
+    hog.map(({ state }) => state),
+    ['in', 'in', 'in', 'waits', 'waits', 'refused'],
+  );
+  const other = visit(places, 'other');
+  const late = visit(places, 'late');
+  const beyond = visit(places, 'beyond');
+  await settled();
+  assert.deepEqual([other.state, late.state, beyond.state], ['in', 'waits', 'refused']);
+  assert.deepEqual([places.taken, places.waiting], [4, 3]);
+  hog[0]?.leave();
+  await settled();
+  // The hog waited for longer, and holds more.
+  assert.deepEqual([late.state, hog[3]?.state], ['in', 'waits']);
+  for (const each of [...hog, other, late]) each.leave();
+  await settled();
+  for (const each of hog.slice(3, 5)) each.leave();
+  assert.deepEqual([places.taken, places.waiting], [0, 0]);
 });
 
 test('of two payers with many calls each, neither keeps the other from what is lent, and each is lent as much', async () => {

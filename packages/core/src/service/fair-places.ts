@@ -1,12 +1,14 @@
 /**
- * The connections to one upstream, shared by everybody whose calls need it. A caller's share is a quarter of the places,
- * rounded up, so that one with many slow calls does not turn the upstream off for all others.
+ * The connections to one upstream, shared by everybody whose calls need it. A caller's share is a part of the places,
+ * so that one with many slow calls does not turn the upstream off for all others: a quarter, rounded up, unless told otherwise.
  *
  * Beyond its share a caller is lent connections that are no places: there are a quarter as many of them again, and they
  * are lent only while everybody else who waits has its share. However long a call beyond its caller's share takes, it
  * keeps no place from anybody.
  */
-import { NoPlace } from './wire-errors.ts';
+
+/** None of the connections to an upstream became free in time. The upstream was not asked. */
+export class NoPlace extends Error {}
 
 /** On whose behalf an upstream is asked. */
 export interface Visitor {
@@ -28,8 +30,33 @@ const PATIENCE_MS = 2_000;
 const MAX_WAITING = 2_000;
 const MAX_WAITING_OF_ONE = MAX_WAITING / 4;
 
+export interface PlacesSettings {
+  /** The places that one caller may hold. */
+  share?: number;
+  /** The connections that are lent beyond the shares. */
+  lent?: number;
+  /** The longest that a call waits for its next place; null: as long as it may wait at all. */
+  patienceMs?: number | null;
+  mostWaiting?: number;
+  mostWaitingOfOne?: number;
+}
+
+/**
+ * The places of one upstream.
+ *
+ * @example
+ * ```ts
+ * import { FairPlaces } from '@farebox/core/service/fair-places';
+ *
+ * const places = new FairPlaces(4, { share: 3, lent: 0 });
+ * const leave = await places.enter({ caller: 'account:1015', callId: 'one' }, { timeoutMs: 1_000 });
+ * places.taken; // 1
+ * leave();
+ * ```
+ */
 export class FairPlaces {
   readonly #most: number;
+  readonly #settings: Required<PlacesSettings>;
   /** Of one caller, and what all together are lent beyond it. */
   readonly #share: number;
   readonly #held = new Map<string, number>();
@@ -39,14 +66,26 @@ export class FairPlaces {
   /** In the order in which they came. */
   readonly #waiting: Waiting[] = [];
 
-  constructor(most: number) {
+  constructor(most: number, settings: PlacesSettings = {}) {
     this.#most = most;
-    this.#share = Math.ceil(most / 4);
+    const share = settings.share ?? Math.ceil(most / 4);
+    this.#share = share;
+    const usual = { share, lent: share, patienceMs: PATIENCE_MS, mostWaiting: MAX_WAITING };
+    this.#settings = Object.assign(usual, { mostWaitingOfOne: MAX_WAITING_OF_ONE }, settings);
   }
 
   /** How many connections there have to be, so that whoever is let in has one. */
   get connections(): number {
-    return this.#most + this.#share;
+    return this.#most + this.#settings.lent;
+  }
+
+  /** How many are held, those that are lent among them. */
+  get taken(): number {
+    return this.#taken + this.#lent;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /**
@@ -64,7 +103,8 @@ export class FairPlaces {
     options.signal?.throwIfAborted();
     if (this.#mayTake(visitor, this.#mayLend())) return this.#take(visitor);
     const ofOne = this.#waiting.filter(({ visitor: { caller } }) => caller === visitor.caller).length;
-    if (this.#waiting.length >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw new NoPlace();
+    const { mostWaiting, mostWaitingOfOne } = this.#settings;
+    if (this.#waiting.length >= mostWaiting || ofOne >= mostWaitingOfOne) throw new NoPlace();
     return this.#wait(visitor, options);
   }
 
@@ -80,14 +120,15 @@ export class FairPlaces {
       };
       const refuse = () => giveUp(new NoPlace());
       const aborted = () => giveUp(signal?.reason);
-      let patience = setTimeout(refuse, PATIENCE_MS);
+      const patienceMs = this.#settings.patienceMs ?? timeoutMs;
+      let patience = setTimeout(refuse, patienceMs);
       const longest = setTimeout(refuse, timeoutMs);
       const waiting: Waiting = {
         visitor,
         let: (leave) => end(() => resolve(leave)),
         refresh() {
           clearTimeout(patience);
-          patience = setTimeout(refuse, PATIENCE_MS);
+          patience = setTimeout(refuse, patienceMs);
         },
       };
       const end = (tell: () => void) => {
@@ -110,7 +151,7 @@ export class FairPlaces {
   /** Whether there is something to lend, and nobody waits who has less than its share. */
   #mayLend(): boolean {
     return (
-      this.#lent < this.#share &&
+      this.#lent < this.#settings.lent &&
       this.#waiting.every(({ visitor: { caller } }) => this.#heldBy(caller) >= this.#share)
     );
   }
