@@ -31,6 +31,10 @@ before(async () => {
         reply.setHeader('content-type', 'application/octet-stream');
         return reply.end(BYTES);
       }
+      if (pathname === '/v1/flow/broken') {
+        reply.writeHead(200, { 'content-length': '100' }).write('half of it');
+        return setImmediate(() => reply.destroy());
+      }
       reply.setHeader('content-type', 'application/json');
       reply.statusCode = got.method === 'POST' ? 201 : 200;
       reply.end(
@@ -63,6 +67,7 @@ before(async () => {
             request: { body: { type: object, properties: { days: { type: integer } }, required: [days] } }
             example: { body: { days: 3 } }
           "GET /v1/map": { upstream: weather, price: "0.05" }
+          "GET /v1/flow/:id": { upstream: weather, price: "0.03", answer: streamed }
       `),
   });
 });
@@ -157,6 +162,29 @@ test('a client of MCP finds the routes as tools, with flat arguments, and buys b
   const bought = await client.callTool({ name: tool.name, arguments: { id: '7', unit: 'c' } });
   assert.deepEqual(bought.structuredContent, STATION);
   assert.equal(api.got.at(-1)?.url, '/v1/stations/7?unit=c');
+  await client.close();
+});
+
+test('a client of MCP gets the answer of a streamed route whole, and pays nothing for one that breaks off', async () => {
+  const client = new Client({ name: 'test', version: '1' });
+  const headers = { 'x-api-key': await shop.key('1') };
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`), { requestInit: { headers } }) as never,
+  );
+  const name = 'get_v1_flow_id';
+  const asked = api.got.length;
+  const _meta = { 'farebox/idempotencyKey': 'one-flow' };
+  const call = () => client.callTool({ name, arguments: { id: '8' }, _meta });
+  const bought = await call();
+  assert.deepEqual(bought.structuredContent, { station: '8', unit: null, sent: '' });
+  // Gathered, it is kept: the same purchase is not asked for again.
+  assert.deepEqual((await call()).structuredContent, bought.structuredContent);
+  assert.equal(api.got.length - asked, 1);
+  const broken = await client.callTool({ name, arguments: { id: 'broken' } });
+  assert.equal(broken.isError, true);
+  assert.match(JSON.stringify(broken.content), /UPSTREAM_FAILED/);
+  const me = await jsonOf(fetch(`${shop.url}/api/keys/me`, { headers }));
+  assert.equal(me.balanceUsd, '0.970000');
   await client.close();
 });
 

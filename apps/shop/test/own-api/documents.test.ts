@@ -202,6 +202,12 @@ for (const [client, agentOf] of Object.entries(AGENTS))
     assert.deepEqual([method, url, body], ['POST', '/v1/forecasts', '{"model":"exact"}']);
     const me = await jsonOf(fetch(`${server.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
     assert.equal(me.balanceUsd, '0.700000');
+    // A streamed route is gathered for a task.
+    const flow = await agent.send({ messageId: randomUUID(), data: { skill: 'get-v1-flow', input: {} } });
+    assert.equal(flow.state, 'completed', JSON.stringify(flow));
+    assert.equal(api.got.at(-1)?.url, '/v1/flow');
+    const left = await jsonOf(fetch(`${server.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
+    assert.equal(left.balanceUsd, '0.690000');
   });
 
 test('a browser that asks for what is not there gets the page that says so, and others the same as JSON', async () => {

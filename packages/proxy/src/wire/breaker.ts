@@ -1,4 +1,11 @@
-/** Whether an upstream is left alone for a while because it keeps failing. */
+/**
+ * Whether an upstream is left alone for a while because it keeps failing.
+ *
+ * The catalogue's sources have cockatiel for that, whose breaker hears one verdict of a call, when its promise settles. Here a call has two: an
+ * answer that begins lets others call at once, and may still fail hours later. cockatiel counts an error that it does not handle as
+ * a success of the call that tries, though a caller who left has shown nothing; it has further calls wait for that one, and these are refused
+ * with the time to come again; and it reads `Date.now()`, where the clock is passed in.
+ */
 
 export interface BreakerSettings {
   /** How many failures in a row open it. */
