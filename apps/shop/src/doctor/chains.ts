@@ -11,9 +11,9 @@ import { type Finding, findingsOf, type Look } from './finding.ts';
 const NODE_TIMEOUT_MS = 4_000;
 /** A node whose newest block is older cannot tell what is happening now. */
 const MOST_BEHIND_MS = 120_000;
-/** Blocks back at which a node is asked for a balance; the first it must know. */
+/** Blocks back at which a node is asked for a balance, and the first for logs too, which it must know. */
 const DEPTHS = [300n, 10_000n, 1_000_000n];
-/** As the server counts it (docs/operating.md): a key with less is not used. */
+/** The gas of a settlement, as the server counts it (docs/operating.md): a key with less is not used. */
 const SETTLEMENT_GAS = 70_000n;
 const LEAST_SETTLEMENTS = 20n;
 const WEI = 10n ** 18n;
@@ -47,21 +47,22 @@ const networksOf = (names: readonly NetworkName[]) => NETWORKS.filter(({ name })
 const evmOf = (names: readonly NetworkName[]): NamedEvmNetwork[] =>
   networksOf(names).flatMap((network): NamedEvmNetwork[] => (network.kind === 'evm' ? [network] : []));
 
+const NODE = findingsOf('node');
+
 export function lookAtNodes(parts: ChainParts): Look[] {
-  const says = findingsOf('node');
   const { networks, nodes, tempoUrl, nowMs } = parts;
   if (networks.length === 0 && tempoUrl === null)
     return [
-      { step: 'node', look: async () => says.off('nothing is paid on chains (X402_NETWORKS is empty)') },
+      { step: 'node', look: async () => NODE.off('nothing is paid on chains (X402_NETWORKS is empty)') },
     ];
   const ofNetworks = networksOf(networks).map(
     (network): Look => ({
       step: 'node',
       async look() {
         const url = nodes[network.name];
-        if (url === null) return says.mend(`${network.name}: no node is configured`, 'Name one.');
+        if (url === null) return NODE.mend(`${network.name}: no node is configured`, 'Name one.');
         return asking(url, (rpc) =>
-          network.kind === 'evm' ? ofEvm(network, rpc) : ofSolana(network.id, rpc),
+          network.kind === 'evm' ? ofEvm(network, rpc, nowMs) : ofSolana(network.id, rpc),
         );
       },
     }),
@@ -72,61 +73,64 @@ export function lookAtNodes(parts: ChainParts): Look[] {
       asking(tempoUrl ?? '', async (rpc) => {
         const id = Number(await rpc.call('eth_chainId', []));
         return id === TEMPO_CHAIN_ID
-          ? says.fine('tempo: chain 4217')
+          ? NODE.fine('tempo: chain 4217')
           : ofAnotherChain('tempo', TEMPO_CHAIN_ID, id);
       }),
   };
   return tempoUrl === null ? ofNetworks : [...ofNetworks, ofTempo];
+}
 
-  async function ofEvm({ name, chainId }: NamedEvmNetwork, rpc: NodeRpc): Promise<Finding> {
-    const id = Number(await rpc.call('eth_chainId', []));
-    if (id !== chainId) return ofAnotherChain(name, chainId, id);
-    const head = await readHead(rpc);
-    const behindMs = nowMs() - Number(head.timestamp) * 1_000;
-    if (behindMs > MOST_BEHIND_MS)
-      return says.mend(
-        `${name}: its newest block is ${Math.round(behindMs / 1_000)} s old`,
-        'Wait until it has caught up, or use another node. Meanwhile nothing is sold on this chain.',
-      );
-    // As settlements are looked for: at a block that is named by its hash, and in the logs of the last few hundred.
-    const asks: [string, string, unknown[]][] = [
-      ['eth_call at a block by its hash', 'eth_call', [{ to: NOBODY, data: '0x' }, { blockHash: head.hash }]],
-      ['eth_getLogs', 'eth_getLogs', [{ fromBlock: hexOf(head.number, DEPTHS[0]), address: NOBODY }]],
-    ];
-    for (const [what, method, params] of asks)
-      if (await isRefused(rpc, method, params))
-        return says.mend(`${name}: the node does not answer ${what}`, 'Use a node that does.');
-    return depthOf(name, rpc, head.number);
-  }
-
-  async function depthOf(name: string, rpc: NodeRpc, height: bigint): Promise<Finding> {
-    let deepest = 0n;
-    for (const depth of DEPTHS) {
-      if (await isRefused(rpc, 'eth_getBalance', [NOBODY, hexOf(height, depth)])) break;
-      deepest = depth < height ? depth : height;
-      if (depth >= height) break;
-    }
-    return deepest === 0n && height > 0n
-      ? says.mend(
-          `${name}: the node knows no state of ${DEPTHS[0]} blocks ago`,
-          'Use a node that keeps more.',
-        )
-      : says.fine(`${name}: in step, and it knows at least the last ${deepest} blocks`);
-  }
-
-  async function ofSolana(id: string, rpc: NodeRpc): Promise<Finding> {
-    const genesis = String(await rpc.call('getGenesisHash', []));
-    return `solana:${genesis.slice(0, 32)}` === id
-      ? says.fine('solana: the chain that it should be')
-      : says.mend('solana: it is a node of another chain', 'Name a node of the mainnet.');
-  }
-
-  function ofAnotherChain(name: string, wanted: number, id: number): Finding {
-    return says.mend(
-      `${name}: it is a node of chain ${id}, and not of ${wanted}`,
-      'Name a node of the right chain.',
+async function ofEvm(
+  { name, chainId }: NamedEvmNetwork,
+  rpc: NodeRpc,
+  nowMs: () => number,
+): Promise<Finding> {
+  const id = Number(await rpc.call('eth_chainId', []));
+  if (id !== chainId) return ofAnotherChain(name, chainId, id);
+  const head = await readHead(rpc);
+  const behindMs = nowMs() - Number(head.timestamp) * 1_000;
+  if (behindMs > MOST_BEHIND_MS)
+    return NODE.mend(
+      `${name}: its newest block is ${Math.round(behindMs / 1_000)} s old`,
+      'Wait until it has caught up, or use another node. Meanwhile nothing is sold on this chain.',
     );
+  // As settlements are looked for: at a block that is named by its hash, and in the logs of the last few hundred.
+  const asks: [string, string, unknown[]][] = [
+    ['eth_call at a block by its hash', 'eth_call', [{ to: NOBODY, data: '0x' }, { blockHash: head.hash }]],
+    ['eth_getLogs', 'eth_getLogs', [{ fromBlock: hexOf(head.number, DEPTHS[0]), address: NOBODY }]],
+  ];
+  for (const [what, method, params] of asks)
+    if (await isRefused(rpc, method, params))
+      return NODE.mend(`${name}: the node does not answer ${what}`, 'Use a node that does.');
+  return depthOf(name, rpc, head.number);
+}
+
+async function depthOf(name: string, rpc: NodeRpc, height: bigint): Promise<Finding> {
+  let deepest = 0n;
+  for (const depth of DEPTHS) {
+    if (await isRefused(rpc, 'eth_getBalance', [NOBODY, hexOf(height, depth)])) break;
+    deepest = depth < height ? depth : height;
+    if (depth >= height) break;
   }
+  const told = `${name}: the right chain, and in step`;
+  // A payment needs the state of the newest blocks alone.
+  return deepest === 0n && height > 0n
+    ? NODE.note(`${told}; it knows no state of ${DEPTHS[0]} blocks ago`)
+    : NODE.fine(`${told}; it knows the state of at least the last ${deepest} blocks`);
+}
+
+async function ofSolana(id: string, rpc: NodeRpc): Promise<Finding> {
+  const genesis = String(await rpc.call('getGenesisHash', []));
+  return `solana:${genesis.slice(0, 32)}` === id
+    ? NODE.fine('solana: the chain that it should be')
+    : NODE.mend('solana: it is a node of another chain', 'Name a node of the mainnet.');
+}
+
+function ofAnotherChain(name: string, wanted: number, id: number): Finding {
+  return NODE.mend(
+    `${name}: it is a node of chain ${id}, and not of ${wanted}`,
+    'Name a node of the right chain.',
+  );
 }
 
 const hexOf = (height: bigint, depth = 0n) => `0x${(height > depth ? height - depth : 0n).toString(16)}`;
@@ -152,7 +156,7 @@ export function lookAtFacilitators({
   const byItself = (name: NetworkName) =>
     name === 'solana' ? keys.hasSolanaRelayer : keys.relayerKeys.length > 0;
   if (facilitatorUrls.length === 0)
-    return [{ step: 'facilitator', look: async () => says.off('there is none: our own settler settles') }];
+    return [{ step: 'facilitator', look: async () => says.off('no facilitator is configured') }];
   return facilitatorUrls.map((url) => ({
     step: 'facilitator',
     async look() {

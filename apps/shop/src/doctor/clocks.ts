@@ -11,7 +11,7 @@ export function lookAtClocks(parts: { sql: Database | null; url: string; nowMs()
   const { sql, url, nowMs } = parts;
   const says = findingsOf('clock');
   const verdictOn = (whose: string, aheadMs: number, leewayMs: number): Finding => {
-    const seconds = (aheadMs / 1_000).toFixed(1);
+    const seconds = Math.round(aheadMs / 1_000);
     return Math.abs(aheadMs) <= MOST_APART_MS + leewayMs
       ? says.fine(`this machine and ${whose} agree about the time`)
       : says.mend(

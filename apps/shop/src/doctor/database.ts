@@ -18,6 +18,8 @@ interface Facts {
   open: number;
 }
 
+const says = findingsOf('database');
+
 export function lookAtDatabase(parts: {
   /** Null: the embedded one does not run. */
   sql: Database | null;
@@ -25,7 +27,6 @@ export function lookAtDatabase(parts: {
   maxConnections: number;
 }): Look {
   const { sql, isEmbedded, maxConnections } = parts;
-  const says = findingsOf('database');
   return {
     step: 'database',
     async look() {
@@ -37,58 +38,58 @@ export function lookAtDatabase(parts: {
       const facts = await readFacts(sql);
       const schema = await schemaOf(sql);
       const replicas = schema.verdict === 'fine' ? await countReplicas(sql) : 0;
-      const found = [versionOf(facts), keptOf(facts), schema, roomOf(facts, replicas)];
+      const found = [versionOf(facts), keptOf(facts), schema, roomOf(facts, maxConnections, replicas)];
       return isEmbedded
         ? [...found, says.note('it is the embedded one, for one machine and one server process')]
         : found;
     },
   };
+}
 
-  function versionOf({ version, standby }: Facts): Finding {
-    if (version < OLDEST_VERSION)
-      return says.mend(`PostgreSQL ${version} is too old`, `Use PostgreSQL ${OLDEST_VERSION} or newer.`);
-    if (standby) return says.mend('it is a standby and takes no writes', 'Name the primary in DATABASE_URL.');
-    return says.fine(`PostgreSQL ${version}`);
-  }
+function versionOf({ version, standby }: Facts): Finding {
+  if (version < OLDEST_VERSION)
+    return says.mend(`PostgreSQL ${version} is too old`, `Use PostgreSQL ${OLDEST_VERSION} or newer.`);
+  if (standby) return says.mend('it is a standby and takes no writes', 'Name the primary in DATABASE_URL.');
+  return says.fine(`PostgreSQL ${version}`);
+}
 
-  function keptOf({ fsync, commits }: Facts): Finding {
-    return fsync === 'on' && commits !== 'off'
-      ? says.fine('what it confirms is on disk')
-      : says.mend(
-          `fsync is ${fsync} and synchronous_commit ${commits}: an answer could be sold whose price a crash forgets`,
-          'Set both to on.',
-        );
-  }
-
-  function roomOf({ most, reserved, open }: Facts, replicas: number): Finding {
-    const processes = Math.max(1, replicas);
-    const needed = processes * (maxConnections + PATIENT_CONNECTIONS);
-    const told = `${processes} ${processes === 1 ? 'process' : 'processes'} may open ${needed} connections of ${most - reserved} (${open} are open)`;
-    return needed <= most - reserved
-      ? says.fine(told)
-      : says.mend(
-          told,
-          `Set max_connections to ${needed + reserved} or more, or DATABASE_MAX_CONNECTIONS lower.`,
-        );
-  }
-
-  async function schemaOf(on: Database): Promise<Finding> {
-    const standing = await readSchema(on);
-    if (standing === null)
-      return says.mend('it has no tables of ours', 'Start the server once: it makes them.');
-    const { missing, other } = standing;
-    if (other.length > 0)
-      return says.mend(
-        `its schema is of another version (${other.slice(0, 3).join(', ')})`,
-        'Use the version of Farebox that made it, or a newer one.',
+function keptOf({ fsync, commits }: Facts): Finding {
+  return fsync === 'on' && commits !== 'off'
+    ? says.fine('what it confirms is on disk')
+    : says.mend(
+        `fsync is ${fsync} and synchronous_commit ${commits}: an answer could be sold whose price a crash forgets`,
+        'Set both to on.',
       );
-    return missing.length > 0
-      ? says.mend(
-          `${missing.length} migrations of this version have not run`,
-          'Start this version of the server.',
-        )
-      : says.fine('its schema is that of this version');
-  }
+}
+
+function roomOf({ most, reserved, open }: Facts, maxConnections: number, replicas: number): Finding {
+  const processes = Math.max(1, replicas);
+  const needed = processes * (maxConnections + PATIENT_CONNECTIONS);
+  const told = `${processes} ${processes === 1 ? 'process' : 'processes'} may open ${needed} connections of ${most - reserved} (${open} are open)`;
+  return needed <= most - reserved
+    ? says.fine(told)
+    : says.mend(
+        told,
+        `Set max_connections to ${needed + reserved} or more, or DATABASE_MAX_CONNECTIONS lower.`,
+      );
+}
+
+async function schemaOf(on: Database): Promise<Finding> {
+  const standing = await readSchema(on);
+  if (standing === null)
+    return says.mend('it has no tables of ours', 'Start the server once: it makes them.');
+  const { missing, other } = standing;
+  if (other.length > 0)
+    return says.mend(
+      `its schema is of another version (${other.slice(0, 3).join(', ')})`,
+      'Use the version of Farebox that made it, or a newer one.',
+    );
+  return missing.length > 0
+    ? says.mend(
+        `${missing.length} migrations of this version have not run`,
+        'Start this version of the server.',
+      )
+    : says.fine('its schema is that of this version');
 }
 
 async function readFacts(sql: Database): Promise<Facts> {

@@ -10,9 +10,9 @@ import { lookAtClocks } from './clocks.ts';
 import { lookAtDatabase } from './database.ts';
 import { type Finding, findingsOf, type Look, takeLooks } from './finding.ts';
 import { lookAtMail } from './mail.ts';
+import { lookAtProxies } from './proxies.ts';
 import {
   lookAtDomain,
-  lookAtProxies,
   lookAtServer,
   lookAtTls,
   type Names,
@@ -133,7 +133,7 @@ const SHOWN: Readonly<Record<Finding['verdict'], string>> = {
   off: 'off   ',
 };
 
-/** What was found, as lines for a person. */
+/** Writes the findings as lines for a person. */
 export function asText(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ step, verdict, found, mend }) => [
     `${step.padEnd(14)}${SHOWN[verdict]}${found}`,

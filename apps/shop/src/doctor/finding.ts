@@ -14,7 +14,7 @@ export interface Finding {
   verdict: Verdict;
   /** A sentence without a secret. */
   found: string;
-  /** What to do about it; null where there is nothing to do. */
+  /** The way to mend it; null where there is nothing to do. */
   mend: string | null;
 }
 

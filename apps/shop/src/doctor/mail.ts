@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { connect as dial } from 'node:net';
 import { connect as dialTls } from 'node:tls';
 import { type Finding, findingsOf, type Look } from './finding.ts';
-import type { Names } from './public-address.ts';
-
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+import { LOOPBACK, type Names } from './public-address.ts';
 
 export function lookAtMail(parts: {
   smtpUrl: string | null;

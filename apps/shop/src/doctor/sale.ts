@@ -71,7 +71,7 @@ export function lookAtDisk({ folder, isEmbedded }: { folder: string; isEmbedded:
           ? says.mend(`${folder} is not there`, 'Set FAREBOX_DATA_DIR, or start the server once.')
           : says.off('all state is in the database, whose disk cannot be seen from here');
       const free = room.bavail * room.bsize;
-      const told = `${(free / 1e9).toFixed(1)} GB are free at ${folder}`;
+      const told = `${Math.floor(free / 1e6)} MB are free at ${folder}`;
       return free < LEAST_FREE_BYTES || room.bavail < room.blocks * LEAST_FREE_SHARE
         ? says.mend(told, 'Make room: calls fail, uncharged, when it is full.')
         : says.fine(told);
