@@ -4,6 +4,7 @@ import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
 import { CARDS_MUTANTS } from './mutants/cards.ts';
 import { CLIENT_MUTANTS } from './mutants/client.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
+import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
@@ -25,6 +26,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...KEYS_MUTANTS,
   ...CARDS_MUTANTS,
   ...DEVICES_MUTANTS,
+  ...DOCTOR_MUTANTS,
   ...EXECUTION_MUTANTS,
   ...PROXY_WIRE_MUTANTS,
   ...QUEUES_MUTANTS,

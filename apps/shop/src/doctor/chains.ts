@@ -4,6 +4,7 @@ import { readHead } from '@farebox/core/rails/evm/authorization-use';
 import { connectFacilitator } from '@farebox/core/rails/on-chain/facilitator';
 import { type NamedEvmNetwork, NETWORKS, type NetworkName } from '@farebox/core/rails/x402/networks';
 import { feesOf, weiOf } from '@farebox/core/relayer/evm-gas';
+import { quantity } from '@farebox/core/relayer/node-reply';
 import { addressOf } from '@farebox/core/relayer/sign';
 import type { Hex } from '@farebox/core/relayer/to-send';
 import { type Finding, findingsOf, type Look } from './finding.ts';
@@ -71,7 +72,7 @@ export function lookAtNodes(parts: ChainParts): Look[] {
     step: 'node',
     look: async () =>
       asking(tempoUrl ?? '', async (rpc) => {
-        const id = Number(await rpc.call('eth_chainId', []));
+        const id = Number(quantity(await rpc.call('eth_chainId', [])));
         return id === TEMPO_CHAIN_ID
           ? NODE.fine('tempo: chain 4217')
           : ofAnotherChain('tempo', TEMPO_CHAIN_ID, id);
@@ -85,7 +86,7 @@ async function ofEvm(
   rpc: NodeRpc,
   nowMs: () => number,
 ): Promise<Finding> {
-  const id = Number(await rpc.call('eth_chainId', []));
+  const id = Number(quantity(await rpc.call('eth_chainId', [])));
   if (id !== chainId) return ofAnotherChain(name, chainId, id);
   const head = await readHead(rpc);
   const behindMs = nowMs() - Number(head.timestamp) * 1_000;
@@ -120,8 +121,8 @@ async function depthOf(name: string, rpc: NodeRpc, height: bigint): Promise<Find
 }
 
 async function ofSolana(id: string, rpc: NodeRpc): Promise<Finding> {
-  const genesis = String(await rpc.call('getGenesisHash', []));
-  return `solana:${genesis.slice(0, 32)}` === id
+  const genesis = await rpc.call('getGenesisHash', []);
+  return typeof genesis === 'string' && `solana:${genesis.slice(0, 32)}` === id
     ? NODE.fine('solana: the chain that it should be')
     : NODE.mend('solana: it is a node of another chain', 'Name a node of the mainnet.');
 }

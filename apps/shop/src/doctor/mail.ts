@@ -66,7 +66,7 @@ export function lookAtMail(parts: {
     const socket = isTls ? dialTls({ ...where, servername: where.host }) : dial(where);
     try {
       const [bytes] = await once(socket, 'data', { signal });
-      return String(bytes).startsWith('220')
+      return bytes instanceof Buffer && bytes.toString('latin1').startsWith('220')
         ? says.fine('the mail server answers')
         : says.mend('the mail server refuses connections', 'Look at what it says, and at who may use it.');
     } finally {

@@ -164,8 +164,11 @@ describe('one thing broken', () => {
 
   test('a node that says nothing', async () => {
     const silent = await listening(createServer(() => {}));
-    const told = mended(await found({ UPSTREAM_BASE_BASE_URL: `http://127.0.0.1:${portOf(silent)}` }));
+    const url = `http://127.0.0.1:${portOf(silent)}/a-secret-of-the-node`;
+    const findings = await found({ UPSTREAM_BASE_BASE_URL: url, FACILITATOR_URL: `${url}/x` });
+    const told = mended(findings);
     silent.close();
+    assert(!JSON.stringify(findings).includes('a-secret-of-the-node'));
     assert(
       told.some((each) => each.startsWith('node: it could not be looked at: ')),
       told.join('\n'),
@@ -301,6 +304,15 @@ describe('one thing broken', () => {
       told.join('\n'),
     );
     await Promise.all([nameless.close(), byOther.close()]);
+  });
+
+  test('an address without TLS is not told the token of an operator', async () => {
+    // It leads to this machine, and does not look so.
+    const open = front.url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
+    const findings = await found({ PUBLIC_URL: open });
+    const [proxy] = findings.filter(({ step }) => step === 'proxy');
+    assert.equal(proxy?.verdict, 'note', proxy?.found);
+    assert(mended(findings).some((line) => line.startsWith('tls: ')));
   });
 
   test('nobody at the public address', async () => {
