@@ -30,14 +30,15 @@ await runCommand('npm run doctor [-- --json] [-- --dkim selector]', async () => 
 async function found(dkimSelector: string | null): Promise<Finding[]> {
   const config = configOf();
   if (Array.isArray(config)) return config;
-  const { databaseUrl, dataDir } = databaseOf(config);
-  const url = databaseUrl ?? (await runningEmbeddedPostgres(dataDir));
+  const database = databaseOf(config);
+  const url = database.databaseUrl ?? (await runningEmbeddedPostgres(database.dataDir));
   const sql = url === null ? null : connectDatabase(url, 1);
   try {
     // One that cannot be reached is found later.
     await sql?.unsafe('set session characteristics as transaction read only').catch(() => {});
     const findings = await examine({
       config,
+      database,
       sql,
       dkimSelector,
       names: namesOf(new Resolver({ timeout: 3_000, tries: 2 })),

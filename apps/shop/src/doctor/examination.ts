@@ -1,9 +1,8 @@
 /** Everything that `npm run doctor` looks at, in the order of docs/going-live.md, and how it is told. */
 import { upstreamsOf } from '@farebox/catalogue/data-lists/part';
-import { type ConfigOf, databaseOf } from '@farebox/core/config';
 import type { Database } from '@farebox/core/db/connection';
 import { nodesOf } from '@farebox/core/rails/x402/networks';
-import type { DECLARED } from '../app.ts';
+import type { createApp } from '../app.ts';
 import { lookAtCards } from './cards.ts';
 import { type ChainParts, lookAtFacilitators, lookAtKeys, lookAtNodes } from './chains.ts';
 import { lookAtClocks } from './clocks.ts';
@@ -24,7 +23,9 @@ const WITHIN_MS = 15_000;
 const MOST_WORDS = 200;
 
 export interface ExaminationParts {
-  config: ConfigOf<typeof DECLARED>;
+  config: Parameters<typeof createApp>[0]['config'];
+  /** The configuration of the database, as the server opens it. */
+  database: { databaseUrl: string | null; databaseMaxConnections: number; dataDir: string };
   /** Null: the embedded database does not run. */
   sql: Database | null;
   dkimSelector: string | null;
@@ -40,8 +41,8 @@ export function examine(parts: ExaminationParts): Promise<Finding[]> {
   return takeLooks(looks, { withinMs: parts.withinMs ?? WITHIN_MS, plain });
 }
 
-function looksOf({ config, sql, dkimSelector, names, nowMs }: ExaminationParts): Look[] {
-  const { dataDir, databaseUrl, databaseMaxConnections } = databaseOf(config);
+function looksOf({ config, database, sql, dkimSelector, names, nowMs }: ExaminationParts): Look[] {
+  const { dataDir, databaseUrl, databaseMaxConnections } = database;
   const { host, port, publicUrl, proxyTrust } = config.house;
   const url = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const isEmbedded = databaseUrl === null;
@@ -117,7 +118,7 @@ function lookAtWatching({ operator, operations }: ExaminationParts['config']): L
 }
 
 /** An error in words without addresses: those of nodes and databases hold secrets. */
-export function plain(error: unknown): string {
+function plain(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
   const cause = error.cause instanceof Error ? error.cause : error;
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : null;

@@ -21,7 +21,7 @@ const skip =
   python === undefined &&
   'NOT TESTED: no python3 with httpx and pytest here, so the Python client is not tried';
 if (typeof skip === 'string') process.stderr.write(`\n*** ${skip} ***\n\n`);
-const mypy = spawnSync('mypy', ['--version']).status === 0;
+const mypy = python !== undefined && spawnSync(python, ['-m', 'mypy', '--version']).status === 0;
 
 let world: PaymentWorld;
 let database: TestDatabase;
@@ -84,7 +84,7 @@ test('the Python client passes its tests against the running server', { skip }, 
 
 test('its types are complete', { skip: skip || (!mypy && 'mypy is not installed here') }, async () => {
   assert.ok(python !== undefined);
-  const told = spawnSync('mypy', ['--python-executable', python, '--cache-dir=/dev/null', 'src'], {
+  const told = spawnSync(python, ['-m', 'mypy', '--cache-dir=/dev/null', 'src'], {
     cwd: FOLDER,
     encoding: 'utf8',
   });

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { generatePrivateKey } from 'viem/accounts';
-import { readConfig } from '../../../../packages/core/src/config.ts';
+import { databaseOf, readConfig } from '../../../../packages/core/src/config.ts';
 import { connectDatabase, type Database } from '../../../../packages/core/src/db/connection.ts';
 import { migrate } from '../../../../packages/core/src/db/migrate.ts';
 import { startEmbeddedPostgres } from '../../../../packages/process/src/embedded-postgres.ts';
@@ -123,7 +123,15 @@ async function found(
 ) {
   const config = readConfig({ ...environment, ...change }, DECLARED);
   const { sql = database.sql, withinMs = PATIENT_MS } = options;
-  return examine({ config, sql, dkimSelector: null, names: NAMES, nowMs: Date.now, withinMs });
+  return examine({
+    config,
+    database: databaseOf(config),
+    sql,
+    dkimSelector: null,
+    names: NAMES,
+    nowMs: Date.now,
+    withinMs,
+  });
 }
 
 /** The database of the tests is thrown away with them, and waits for no disk. */
@@ -257,7 +265,14 @@ describe('one thing broken', () => {
 
   test('no database', async () => {
     const config = readConfig(environment, DECLARED);
-    const told = await examine({ config, sql: null, dkimSelector: null, names: NAMES, nowMs: Date.now });
+    const told = await examine({
+      config,
+      database: databaseOf(config),
+      sql: null,
+      dkimSelector: null,
+      names: NAMES,
+      nowMs: Date.now,
+    });
     assert(mended(told).includes('database: the embedded database does not run'));
   });
 
@@ -267,6 +282,7 @@ describe('one thing broken', () => {
     const told = mended(
       await examine({
         config,
+        database: databaseOf(config),
         sql: database.sql,
         dkimSelector: null,
         names: NAMES,
