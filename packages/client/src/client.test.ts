@@ -271,6 +271,18 @@ test('a wallet pays once a key cannot, and not while the key may have paid', asy
   assert.equal(kinds(lost.sent), 1, 'what the key was sent for may be paid');
 });
 
+test('a payment that a server has refused is not sent again: the next call makes another', async () => {
+  for (const pays of [{ apiKey: KEY }, { wallets: [wallet] }]) {
+    const shop = openFakeShop();
+    shop.fates = [{ status: 402, body: { last_error_reason: { code: 'PAYMENT_EXPIRED', message: 'too late' } } }];
+    const { farebox } = clientOf(shop, pays);
+    const error = await errorOf(farebox.call('ping'));
+    assert.deepEqual([error.code, error.charged, error.message], ['PAYMENT_EXPIRED', false, 'too late']);
+    await farebox.call('ping');
+    assert.equal(kinds(shop.sent), 2);
+  }
+});
+
 test('nothing that pays is sent where others read along', () => {
   for (const url of [
     'http://farebox.example',

@@ -74,9 +74,12 @@ export function storeBook(store: Store, nowMs: () => number): Book {
   return {
     todayMicros: (service) => atOnce(async (pages) => sumOf(pages, nowMs(), service ?? null)),
     openFor: (request) =>
-      atOnce(async () => {
+      atOnce(async (pages) => {
         const stored = await readPurchase(store, request);
-        return stored === null ? null : purchaseOf(stored);
+        if (stored === null) return null;
+        // Whoever settled it died before it was struck off, and before its answer was told: it may be asked for again.
+        if (pages.open[stored.id] === undefined) pages.kept[stored.id] = { request, atMs: nowMs() };
+        return purchaseOf(stored);
       }),
     open: (purchase, { dayMicros, serviceMicros }) =>
       atOnce(async (pages) => {
@@ -169,6 +172,7 @@ function endsOf(
         // Others are sending it still: they get the answer that was sold.
         if ((stored?.sends.length ?? 0) > 1) pages.paid[id] = nowMs();
         if (kept) pages.kept[id] = { request, atMs: nowMs() };
+        else delete pages.kept[id];
         await store.set(BOOK, JSON.stringify(pages));
         if (!kept) await store.delete(nameOf(request));
         else if (stored !== null)
@@ -177,8 +181,14 @@ function endsOf(
     giveUp: ({ id, purchase }, { outcome, endsAtMs }) =>
       atOnce(async (pages) => {
         const entry = pages.open[purchase];
-        const stored = typeof entry?.request === 'string' ? await readPurchase(store, entry.request) : null;
-        if (entry === undefined || stored === null) return true;
+        const request = entry === undefined ? pages.kept[purchase]?.request : entry.request;
+        const stored = typeof request === 'string' ? await readPurchase(store, request) : null;
+        if (stored === null) return true;
+        if (entry === undefined) {
+          // Its name stays bought; one without a name was settled, and is not there any more.
+          if (!stored.kept) await store.delete(nameOf(stored.request));
+          return true;
+        }
         stored.sends = stored.sends.filter((each) => each.id !== id);
         // Another time that its payment left may have been paid for, after this one was denied.
         const mayBePaid = stored.sends.some(({ untilMs }) => outcome === 'uncharged' || untilMs > nowMs());
@@ -189,8 +199,8 @@ function endsOf(
         if (endsAtMs === null) delete pages.open[purchase];
         // One that failed is asked with the same payment again; one that was refused is bought anew.
         else {
-          const request = outcome === 'uncharged' ? entry.request : null;
-          pages.open[purchase] = { ...entry, request, untilMs: 0, heldUntilMs: endsAtMs };
+          const sentAgain = outcome === 'uncharged' ? entry.request : null;
+          pages.open[purchase] = { ...entry, request: sentAgain, untilMs: 0, heldUntilMs: endsAtMs };
         }
         if (endsAtMs !== null && outcome === 'uncharged')
           await writePurchase(store, { ...stored, sends: [] });

@@ -45,7 +45,7 @@ export function writeKept(io: Pick<Io, 'home'>, kept: Kept): void {
 }
 
 /** The server: named by `--url` or `FAREBOX_URL`, or once by `farebox use`, or on this machine at `PORT`. */
-export function serverOf(io: Io, named: string | undefined): string {
+function serverOf(io: Io, named: string | undefined): string {
   const { FAREBOX_URL, PORT } = io.environment;
   if (named !== undefined) return named;
   if (FAREBOX_URL !== undefined && FAREBOX_URL !== '') return FAREBOX_URL;
