@@ -37,10 +37,6 @@ export const CLIENT_MUTANTS: readonly MutantsOfFile[] = [
       ['if (known !== null) return purchaseOf(known);', ''],
       ['sumOf(pages, nowMs(), null) + micros > dayMicros', 'micros > dayMicros'],
       ['sumOf(pages, nowMs(), service) + micros > serviceMicros', 'micros > serviceMicros'],
-      [
-        '        // Counted first: a crash between the two counts too much, and never too little.\n        await store.set(BOOK, JSON.stringify(pages));\n',
-        '',
-      ],
       ["outcome === 'uncharged' || untilMs > nowMs()", 'untilMs > nowMs()'],
       ["outcome === 'uncharged' || untilMs > nowMs()", "outcome === 'uncharged'"],
       ['if (isKnown || !again) addSpent', 'addSpent'],
