@@ -274,7 +274,9 @@ test('a wallet pays once a key cannot, and not while the key may have paid', asy
 test('a payment that a server has refused is not sent again: the next call makes another', async () => {
   for (const pays of [{ apiKey: KEY }, { wallets: [wallet] }]) {
     const shop = openFakeShop();
-    shop.fates = [{ status: 402, body: { last_error_reason: { code: 'PAYMENT_EXPIRED', message: 'too late' } } }];
+    shop.fates = [
+      { status: 402, body: { last_error_reason: { code: 'PAYMENT_EXPIRED', message: 'too late' } } },
+    ];
     const { farebox } = clientOf(shop, pays);
     const error = await errorOf(farebox.call('ping'));
     assert.deepEqual([error.code, error.charged, error.message], ['PAYMENT_EXPIRED', false, 'too late']);

@@ -16,7 +16,8 @@ import { installApart } from '../kept-apart.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
 
 const modules = installApart(import.meta.dirname, 'what the client is tried with');
-const skip = modules === null && 'NOT TESTED: the package registry cannot be reached to install other runtimes';
+const skip =
+  modules === null && 'NOT TESTED: the package registry cannot be reached to install other runtimes';
 if (typeof skip === 'string') process.stderr.write(`\n*** ${skip} ***\n\n`);
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-runtimes-'));
@@ -72,7 +73,12 @@ for (const [name, pattern, args] of [
   test(`buys on ${name}`, { skip }, async (t) => {
     const program = programIn(pattern);
     if (program === undefined) return t.skip(`${name} has no package for this platform`);
-    const given = [join(folder, 'program.mjs'), server.url, await server.key('1'), join(folder, `kept by ${name}`)];
+    const given = [
+      join(folder, 'program.mjs'),
+      server.url,
+      await server.key('1'),
+      join(folder, `kept by ${name}`),
+    ];
     const { code, out, error } = await run(program, [...args, ...given]);
     assert.equal(code, 0, error);
     assert.equal(out, 'hello 0.2500\nFareboxError UNKNOWN_SERVICE false\n');
@@ -88,13 +94,20 @@ test('its archive passes the checkers of packages', { skip }, async () => {
 
 const moduleOf = (path: string) => import(pathToFileURL(join(modules ?? '', path)).href);
 
-test('a model of the AI SDK calls a service as a tool, which is bought once for its call', { skip }, async () => {
+test('a model of the AI SDK calls a service as a tool, which is bought once for its call', {
+  skip,
+}, async () => {
   const { tool, jsonSchema, generateText, stepCountIs } = await moduleOf('ai/dist/index.js');
   const { MockLanguageModelV3 } = await moduleOf('ai/dist/test/index.js');
   const apiKey = await server.key('1');
   const tools = await aiTools(createFarebox({ url: server.url, apiKey }), ['ping'], { tool, jsonSchema });
   const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
-  const call = { type: 'tool-call', toolCallId: 'call-1', toolName: 'ping', input: '{"message":"of a model"}' };
+  const call = {
+    type: 'tool-call',
+    toolCallId: 'call-1',
+    toolName: 'ping',
+    input: '{"message":"of a model"}',
+  };
   const answers = [
     { content: [call], finishReason: { unified: 'tool-calls' }, usage, warnings: [] },
     { content: [{ type: 'text', text: 'done' }], finishReason: { unified: 'stop' }, usage, warnings: [] },

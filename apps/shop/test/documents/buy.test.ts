@@ -99,7 +99,7 @@ test('its programs of TypeScript fit the types, and buy', async () => {
 });
 
 test('its commands buy, and print an answer', async () => {
-  const [commandLine = '', curl = ''] = blocks('sh').map((code) =>
+  const [, commandLine = '', curl = ''] = blocks('sh').map((code) =>
     code.replaceAll('http://127.0.0.1:8402', server.url),
   );
   const { FAREBOX_API_KEY: key = '', ...without } = environment;
