@@ -21,7 +21,9 @@ let server: TestServer;
 let browser: Browser;
 before(async () => {
   const [archive = ''] = pack(['client'], folder);
-  const done = spawnSync('tar', ['-xzf', archive, '--strip-components=1', '-C', folder], { encoding: 'utf8' });
+  const done = spawnSync('tar', ['-xzf', archive, '--strip-components=1', '-C', folder], {
+    encoding: 'utf8',
+  });
   assert.equal(done.status, 0, done.stderr);
   [database, upstreams] = await Promise.all([openTestDatabase(), startUpstreams()]);
   server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url });

@@ -114,6 +114,24 @@ test('what is open is bounded, and none makes room for another', async () => {
   assert.equal((await one.openFor('p0'))?.id, 'p0');
 });
 
+test('names are remembered up to a bound, and those of wallets are not forgotten for others', async () => {
+  const store = memoryStore();
+  const { one } = twoOf(store);
+  const named = (id: string, payment: string): Purchase => ({ ...purchase(id, 1n), payment, kept: true });
+  const ofKey = (n: number) => named(`k${n}`, '{"farebox/idempotencyKey":"a"}');
+  const ofWallet = named('w', '{"x402/payment":{}}');
+  await one.open(ofWallet, FREE);
+  await one.settle(ofWallet, false);
+  for (let n = 0; n < 502; n += 1) {
+    await one.open(ofKey(n), FREE);
+    await one.settle(ofKey(n), false);
+  }
+  assert.equal((await one.openFor('w'))?.id, 'w');
+  assert.equal((await one.openFor('k501'))?.id, 'k501');
+  const left = await Promise.all(Array.from({ length: 502 }, (_, n) => one.openFor(`k${n}`)));
+  assert.equal(left.filter((each) => each !== null).length, 500);
+});
+
 test('a crash between two writes counts too much, and never too little', async () => {
   for (let writes = 1; writes < 9; writes += 1) {
     const store = memoryStore();

@@ -12,6 +12,10 @@ const PAID_FOR_MS = 10 * 60_000;
 const KEPT_DAYS = 31;
 /** Beside these the services of a day are counted together. */
 const MAX_SERVICES = 300;
+/** Named purchases with a key that are remembered: the server knows the others too. */
+const MAX_KEPT_OF_KEYS = 500;
+/** Those of wallets, which nobody else remembers: beyond that nothing is bought under a name. */
+const MAX_KEPT_OF_WALLETS = 5_000;
 const BOOK = 'farebox-book';
 const nameOf = (request: string) => `farebox-purchase-${request}`;
 
@@ -37,7 +41,14 @@ interface Pages {
   /** When each was paid, by the id of the purchase. */
   paid: Record<string, number>;
   /** Purchases whose payments are kept after their answers, and since when, by the id of the purchase. */
-  kept: Record<string, { request: string; atMs: number }>;
+  kept: Record<string, Kept>;
+}
+
+interface Kept {
+  request: string;
+  atMs: number;
+  /** Whether the server remembers it by its name. */
+  ofKey: boolean;
 }
 
 /** A purchase as it is stored; `sends` are the times that its payment left and nobody knows yet what came of it. */
@@ -78,7 +89,7 @@ export function storeBook(store: Store, nowMs: () => number): Book {
         const stored = await readPurchase(store, request);
         if (stored === null) return null;
         // Whoever settled it died before it was struck off, and before its answer was told: it may be asked for again.
-        if (pages.open[stored.id] === undefined) pages.kept[stored.id] = { request, atMs: nowMs() };
+        if (pages.open[stored.id] === undefined) keep(pages, stored, nowMs());
         return purchaseOf(stored);
       }),
     open: (purchase, { dayMicros, serviceMicros }) =>
@@ -90,7 +101,7 @@ export function storeBook(store: Store, nowMs: () => number): Book {
           (dayMicros !== null && sumOf(pages, nowMs(), null) + micros > dayMicros) ||
           (serviceMicros !== null && sumOf(pages, nowMs(), service) + micros > serviceMicros);
         if (isAbove) return 'above';
-        if (Object.keys(pages.open).length >= MAX_OPEN) return 'full';
+        if (Object.keys(pages.open).length >= MAX_OPEN || isFullOfNames(pages, purchase)) return 'full';
         pages.open[purchase.id] = {
           request: purchase.request,
           service,
@@ -162,7 +173,7 @@ function endsOf(
   nowMs: () => number,
 ): Pick<Book, 'settle' | 'giveUp'> {
   return {
-    settle: ({ id, micros, service = '', request, kept = false }, again) =>
+    settle: ({ id, micros, service = '', request, payment, kept = false }, again) =>
       atOnce(async (pages) => {
         // Somebody else who sent the same purchase may have struck it off: as paid, or as failed before it was paid.
         const isKnown = pages.open[id] !== undefined;
@@ -171,12 +182,13 @@ function endsOf(
         const stored = await readPurchase(store, request);
         // Others are sending it still: they get the answer that was sold.
         if ((stored?.sends.length ?? 0) > 1) pages.paid[id] = nowMs();
-        if (kept) pages.kept[id] = { request, atMs: nowMs() };
+        if (kept) keep(pages, { id, request, payment }, nowMs());
         else delete pages.kept[id];
         await store.set(BOOK, JSON.stringify(pages));
         if (!kept) await store.delete(nameOf(request));
         else if (stored !== null)
           await writePurchase(store, { ...stored, micros: String(micros), sends: [] });
+        await dropOldNames(store, pages);
       }),
     giveUp: ({ id, purchase }, { outcome, endsAtMs }) =>
       atOnce(async (pages) => {
@@ -208,6 +220,26 @@ function endsOf(
         return true;
       }),
   };
+}
+
+const isOfKey = ({ payment }: Pick<Purchase, 'payment'>) => payment.includes('"farebox/idempotencyKey"');
+
+function keep(pages: Pages, purchase: Pick<Purchase, 'id' | 'request' | 'payment'>, atMs: number): void {
+  pages.kept[purchase.id] = { request: purchase.request, atMs, ofKey: isOfKey(purchase) };
+}
+
+function isFullOfNames({ kept }: Pages, purchase: Purchase): boolean {
+  if (purchase.kept !== true || isOfKey(purchase)) return false;
+  return Object.values(kept).filter(({ ofKey }) => !ofKey).length >= MAX_KEPT_OF_WALLETS;
+}
+
+async function dropOldNames(store: Store, { kept }: Pages): Promise<void> {
+  const ofKeys = Object.entries(kept).filter(([, { ofKey }]) => ofKey);
+  const old = ofKeys.sort(([, a], [, b]) => a.atMs - b.atMs).slice(0, -MAX_KEPT_OF_KEYS);
+  for (const [id, { request }] of old) {
+    delete kept[id];
+    await store.delete(nameOf(request));
+  }
 }
 
 /** Strikes off what is sent no more. It counts as spent on its last day: nobody but the server knows whether it was. */
