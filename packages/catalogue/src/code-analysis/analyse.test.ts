@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { analyse } from './analyse.ts';
-import { allows, readSource, UnreadableSource, withoutComments } from './compiler.ts';
+import { withoutComments } from './comments.ts';
+import { allows, readSource, UnreadableSource } from './compiler.ts';
 import { RULES, type Severity } from './rules/finding.ts';
 import { PAIRS, sampleSource } from './samples.fixture.ts';
 import { fromTolerantParser } from './syntax/tolerant-tree.ts';
@@ -140,7 +141,7 @@ describe('the compiler that reads a source', () => {
       analyse(
         readSource({
           'C.sol': `pragma solidity ^0.8.0;
-import "@openzeppelin/contracts/access/Ownable.sol";
+import "@elsewhere/Ownable.sol";
 contract C is Ownable {
   address controller;
   modifier byController() { require(msg.sender == controller); _; }
@@ -155,6 +156,46 @@ contract C is Ownable {
     assert.deepEqual(found('', '_checkOwner();'), [['unprotected-authority', 'LOW', 'low']]);
     // Nothing says that this one asks who calls.
     assert.deepEqual(found('counted'), [['unprotected-authority', 'MEDIUM', 'low']]);
+  });
+
+  it('reads imports of published packages that were not sent, in the version that the source fits', () => {
+    const read = (imports: string, heritage: string, more = '') =>
+      readSource({
+        'C.sol': `pragma solidity ^0.8.0;\n${imports}\ncontract C is ${heritage} { address controller; modifier by() { require(msg.sender == controller); _; } function act() external by {} function set(address c) external onlyOwner { controller = c; } ${more} }`,
+      });
+    const ownable = 'import "@openzeppelin/contracts/access/Ownable.sol";';
+    const old = read(ownable, 'Ownable');
+    const present = read(ownable, 'Ownable', 'constructor() Ownable(msg.sender) {}');
+    const solmate = read('import {Owned} from "solmate/auth/Owned.sol";', 'Owned(msg.sender)');
+    const solady = read('import {Ownable} from "solady/src/auth/Ownable.sol";', 'Ownable');
+    assert.deepEqual(
+      [old, present, solmate, solady].map(({ packages }) => packages),
+      [
+        ['@openzeppelin/contracts 4.9.6'],
+        ['@openzeppelin/contracts 5.7.0'],
+        ['solmate 6.8.0'],
+        ['solady 0.1.26'],
+      ],
+    );
+    for (const { program, compiler } of [old, present, solmate, solady]) {
+      assert.equal(compiler, '0.8.37');
+      assert.deepEqual(analyse(program), [], 'a finding behind onlyOwner, or in a file that was not sent');
+    }
+    for (const path of [
+      '@openzeppelin/contracts/../../../package.json',
+      '@openzeppelin/contracts/../package.sol',
+      'solady/src/../../../../x.sol',
+    ])
+      assert.deepEqual(
+        readSource({ 'C.sol': `pragma solidity ^0.8.0; import "${path}"; contract C {}` }).packages,
+        [],
+      );
+  });
+
+  it('takes no import out of a comment', () => {
+    const source =
+      '// import "solady/src/auth/Ownable.sol";\npragma solidity ^0.8.0;\ncontract C { string s = "import \'solady/src/x.sol\';"; }';
+    assert.deepEqual(readSource({ 'C.sol': source }).packages, []);
   });
 
   it('is none for what is no Solidity', () => {

@@ -2,13 +2,22 @@
 import { entriesOf, walkEntry } from './flow.ts';
 import { accessControl, authorityVariables, wrongConstructors } from './rules/access.ts';
 import { arithmetic } from './rules/arithmetic.ts';
-import { uncheckedCalls } from './rules/calls.ts';
+import { callbacks } from './rules/callbacks.ts';
+import { uncheckedCalls, uncheckedTransfers } from './rules/calls.ts';
 import { forcedPayments, loops } from './rules/denial.ts';
+import { encoding } from './rules/encoding.ts';
 import { randomness, timestamps } from './rules/entropy.ts';
-import { behindUnseen, type Finding, merged, SEVERITIES } from './rules/finding.ts';
+import { behindUnseen, type Finding, merged, ON_THE_WAY, SEVERITIES } from './rules/finding.ts';
+import { numbers } from './rules/numbers.ts';
 import { approveRace, openMoves, ordering } from './rules/ordering.ts';
+import { lockedEther, payments } from './rules/payments.ts';
 import { reentrancy } from './rules/reentrancy.ts';
+import { sharePrice } from './rules/shares.ts';
+import { signatures } from './rules/signatures.ts';
 import { shadowedState, shortAddresses, uninitialisedPointers } from './rules/storage.ts';
+import { tokenFlow } from './rules/tokens.ts';
+import { stalePrices, trades } from './rules/trades.ts';
+import { delegatedParts, openUpgradeHooks, upgrades } from './rules/upgrades.ts';
 import type { Contract, Program } from './syntax/tree.ts';
 
 /** More than this of one program is told by number alone. */
@@ -24,11 +33,17 @@ export function analyse(program: Program, only?: ReadonlySet<string>): Finding[]
   const found: Finding[] = [];
   const bases = new Set(program.contracts.flatMap(({ lineage }) => lineage.slice(1)));
   const chosen = program.contracts.filter(
-    ({ role, name }) => role !== 'interface' && (only === undefined || only.has(name)),
+    ({ role, name, place }) =>
+      role !== 'interface' && !program.borrowed.has(place.file) && (only === undefined || only.has(name)),
   );
   for (const routine of program.routines) uncheckedCalls(null, routine, found);
   for (const contract of chosen) {
-    for (const routine of contract.routines) uncheckedCalls(contract, routine, found);
+    for (const routine of contract.routines) {
+      uncheckedCalls(contract, routine, found);
+      uncheckedTransfers(contract, routine, found);
+      stalePrices(contract, routine, found);
+    }
+    openUpgradeHooks(contract, found);
     wrongConstructors(contract, program.minor, found);
     uninitialisedPointers(contract, program.minor, found);
     shortAddresses(contract, program.minor, found);
@@ -37,7 +52,7 @@ export function analyse(program: Program, only?: ReadonlySet<string>): Finding[]
     if (bases.has(contract) && only === undefined) continue;
     whole(contract, program, found);
   }
-  return merged(found).sort(
+  return merged(found.filter(({ file }) => !program.borrowed.has(file))).sort(
     (a, b) =>
       SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
       a.file.localeCompare(b.file) ||
@@ -51,6 +66,8 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
   timestamps(contract, found);
   loops(contract, found);
   approveRace(contract, found);
+  lockedEther(contract, program.borrowed, found);
+  const delegated = delegatedParts(contract);
   const guarded = authorityVariables(contract);
   for (const entry of entriesOf(contract)) {
     const ofEntry: Finding[] = [];
@@ -60,7 +77,36 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
       arithmetic(contract, entry, program.minor, ofEntry),
       forcedPayments(contract, entry, ofEntry),
       ordering(contract, entry, ofEntry),
+      tokenFlow(contract, entry, ofEntry),
+      upgrades(contract, entry, delegated, ofEntry),
+      signatures(contract, entry, ofEntry),
+      numbers(contract, entry, ofEntry),
+      sharePrice(contract, entry, ofEntry),
+      callbacks(contract, entry, ofEntry),
+      trades(contract, entry, ofEntry),
+      payments(contract, entry, ofEntry),
+      encoding(contract, entry, ofEntry),
     ]);
-    found.push(...ofEntry.map((each) => behindUnseen(each, unseen)));
+    found.push(...ofEntry.map((each) => behindUnseen(inSent(each, contract, program.borrowed), unseen)));
   }
+}
+
+/**
+ * A finding in a file that was not sent stands where the sent source leads to it: at the last call on the way that is its own,
+ * or at the contract that inherits it.
+ */
+function inSent(found: Finding, contract: Contract, borrowed: ReadonlySet<string>): Finding {
+  if (!borrowed.has(found.file)) return found;
+  const own = found.related.filter(({ file }) => !borrowed.has(file));
+  const onTheWay = own.findLast(({ what }) => what === ON_THE_WAY);
+  const { file, line } = onTheWay ?? contract.place;
+  return {
+    ...found,
+    file,
+    line,
+    endLine: line,
+    contract: contract.name,
+    routine: onTheWay === undefined ? null : found.routine,
+    related: [...own, { file: found.file, line: found.line, what: 'where it happens' }],
+  };
 }

@@ -1,5 +1,7 @@
 /** From Solidity source to its tree: by the compiler that fits, else by the tolerant parser. */
 import { createRequire } from 'node:module';
+import { withoutComments } from './comments.ts';
+import { publishedImports } from './published-imports.ts';
 import { fromSolc } from './syntax/solc-tree.ts';
 import { fromTolerantParser } from './syntax/tolerant-tree.ts';
 import type { Program } from './syntax/tree.ts';
@@ -31,43 +33,14 @@ export interface ReadSource {
   pragmaReplaced: boolean;
   /** Why no compiler took it; null when one did. */
   compilerError: string | null;
+  /** The published packages, as `name version`, whose files stand in for imports that were not sent. */
+  packages: string[];
 }
 
 /** Thrown for source that cannot be read at all, with what was wrong in words for the caller. */
 export class UnreadableSource extends Error {}
 
 const PRAGMA = /\bpragma\s+solidity\s+([^;]{1,200});/;
-
-/**
- * Text without comments and with strings emptied, of the same length and with the same lines, so that a pragma in a
- * comment or a string is none. Works on 16-bit units.
- */
-export function withoutComments(text: string): string {
-  const out = text.split('');
-  let at = 0;
-  const blank = (to: number) => {
-    for (; at < to; at++) if (out[at] !== '\n' && out[at] !== '\r') out[at] = ' ';
-  };
-  while (at < text.length) {
-    const two = text.slice(at, at + 2);
-    if (two === '//') {
-      const end = text.slice(at).search(/[\n\r]/);
-      blank(end === -1 ? text.length : at + end);
-    } else if (two === '/*') {
-      const end = text.indexOf('*/', at + 2);
-      blank(end === -1 ? text.length : end + 2);
-    } else if (text[at] === '"' || text[at] === "'") {
-      const quote = text[at];
-      let end = at + 1;
-      while (end < text.length && text[end] !== quote && text[end] !== '\n')
-        end += text[end] === '\\' ? 2 : 1;
-      at++;
-      blank(Math.min(end, text.length));
-      at++;
-    } else at++;
-  }
-  return out.join('');
-}
 
 /** The compilers that a pragma allows, newest first; all of them for a pragma that says nothing. */
 function compilersFor(pragmas: readonly string[]): {
@@ -163,7 +136,8 @@ function withoutPragma(text: string): string {
 
 /**
  * Reads source: with the newest compiler that its pragmas allow, or else the newest of the minor version that they name
- * (exact pragmas name versions that are not here), or else without a compiler.
+ * (exact pragmas name versions that are not here), or else without a compiler. Imports of published packages that were not sent
+ * are read from the packages installed here.
  *
  * @param sources the text of each file by its name
  * @throws UnreadableSource when nothing understands it
@@ -180,40 +154,35 @@ export function readSource(
   // Where a pragma allows several minors, the oldest may take what the newest refuses.
   const tried = candidates.length > 2 ? [candidates[0], candidates.at(-1)] : candidates;
   const pragmaReplaced = fitting.length === 0 && pragmas.length > 0;
+  const given = pragmaReplaced ? withoutPragmas(sources) : sources;
+  const pragma = pragmas[0] ?? null;
   let compilerError: string | null =
-    candidates.length === 0
-      ? `no compiler here is of the version that the pragma names (${pragmas[0]})`
-      : null;
-  for (const version of tried) {
-    if (version === undefined) continue;
-    const given = pragmaReplaced
-      ? Object.fromEntries(Object.entries(sources).map(([name, text]) => [name, withoutPragma(text)]))
-      : sources;
-    const output = compile(version, given, remappings);
-    const failed = output.errors?.find(({ severity }) => severity === 'error');
-    const units = Object.fromEntries(
-      Object.entries(output.sources ?? {}).flatMap(([name, { ast }]) => (ast == null ? [] : [[name, ast]])),
-    );
-    if (failed === undefined && Object.keys(units).length > 0) {
-      const program = fromSolc(units, given, Number(version.split('.')[1]));
-      if (program.contracts.length + program.routines.length === 0)
-        throw new UnreadableSource('there is no contract in it');
-      return {
-        program,
-        compiler: version,
-        pragma: pragmas[0] ?? null,
-        pragmaReplaced,
-        compilerError: null,
-      };
+    candidates.length === 0 ? `no compiler here is of the version that the pragma names (${pragma})` : null;
+  for (const { files, packages } of [...publishedImports(sources, remappings), NOTHING_BORROWED]) {
+    const all = { ...given, ...withoutPragmas(files) };
+    for (const version of tried) {
+      if (version === undefined) continue;
+      const output = compile(version, all, remappings);
+      const failed = output.errors?.find(({ severity }) => severity === 'error');
+      const units = Object.fromEntries(
+        Object.entries(output.sources ?? {}).flatMap(([name, { ast }]) => (ast == null ? [] : [[name, ast]])),
+      );
+      if (failed === undefined && Object.keys(units).length > 0) {
+        const program = fromSolc(units, all, Number(version.split('.')[1]));
+        program.borrowed = new Set(Object.keys(files));
+        if (program.contracts.length + program.routines.length === 0)
+          throw new UnreadableSource('there is no contract in it');
+        return { program, compiler: version, pragma, pragmaReplaced, compilerError: null, packages };
+      }
+      compilerError ??= `${version}: ${(failed?.formattedMessage ?? failed?.message ?? 'it gave no tree').slice(0, 600)}`;
     }
-    compilerError ??= `${version}: ${(failed?.formattedMessage ?? failed?.message ?? 'it gave no tree').slice(0, 600)}`;
   }
   const minor = Number((candidates[0] ?? nearest[0] ?? '0.8.37').split('.')[1]);
   try {
     const program = fromTolerantParser(sources, minor);
     if (program.contracts.length + program.routines.length === 0)
       throw new Error('there is no contract in it');
-    return { program, compiler: null, pragma: pragmas[0] ?? null, pragmaReplaced: false, compilerError };
+    return { program, compiler: null, pragma, pragmaReplaced: false, compilerError, packages: [] };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new UnreadableSource(
@@ -222,4 +191,10 @@ export function readSource(
         : `${compilerError.split('\n')[0]}; nor does the parser read it: ${why.slice(0, 300)}`,
     );
   }
+}
+
+const NOTHING_BORROWED = { files: {}, packages: [] };
+
+function withoutPragmas(sources: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(sources).map(([name, text]) => [name, withoutPragma(text)]));
 }

@@ -6,9 +6,13 @@
 import {
   authorities,
   type Bound,
+  certainly,
   type Frame,
+  isKept,
+  keptPart,
   type OutsideCall,
   outsideCall,
+  overriding,
   rootOf,
   showsSecret,
 } from './meaning.ts';
@@ -62,6 +66,8 @@ export interface Known {
   secretShown: boolean;
   /** Inside of `unchecked { }`. */
   unchecked: boolean;
+  /** How many loops are around it, of all functions on the way. */
+  loops: number;
 }
 
 /** The events that a rule listens to. */
@@ -81,6 +87,7 @@ interface State {
   ownerCalls: boolean;
   secretShown: boolean;
   unchecked: boolean;
+  loops: number;
   ended: boolean;
 }
 
@@ -92,6 +99,7 @@ const NOTHING_KNOWN: State = {
   ownerCalls: false,
   secretShown: false,
   unchecked: false,
+  loops: 0,
   ended: false,
 };
 
@@ -156,20 +164,6 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
     return joined([result, ...leaving.map((exit) => ({ ...exit, ended: false }))]);
   }
 
-  function frameOf(
-    routine: Routine,
-    outer: Frame,
-    args: readonly (Expression | undefined)[],
-    place: Place,
-  ): Frame {
-    const bindings = new Map<Variable, Bound>();
-    routine.parameters.forEach((parameter, i) => {
-      const expression = args[i];
-      if (expression !== undefined) bindings.set(parameter, { expression, frame: outer });
-    });
-    return { ...outer, routine, bindings, trail: [...outer.trail, place], depth: outer.depth + 1 };
-  }
-
   type Placeholder = ((state: State) => State) | null;
 
   function step(
@@ -194,24 +188,18 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
       case 'declaration': {
         if (statement.initial === null) return state;
         const after = evaluate(statement.initial, frame, state, statement);
-        const only = statement.variables.length === 1 ? statement.variables[0] : null;
-        if (only != null) frame.bindings.set(only, { expression: statement.initial, frame });
+        bindDeclared(statement.variables, statement.initial, frame);
         return after;
       }
       case 'if': {
         const decided = evaluate(statement.condition, frame, state, statement);
-        const yes = step(
-          statement.whenTrue,
-          frame,
-          assume(statement.condition, true, frame, decided),
-          exits,
-          placeholder,
-        );
-        const no = assume(statement.condition, false, frame, decided);
-        return joined([
-          yes,
-          statement.whenFalse === null ? no : step(statement.whenFalse, frame, no, exits, placeholder),
-        ]);
+        const taken = (holds: boolean): State => {
+          const branch = holds ? statement.whenTrue : statement.whenFalse;
+          const now = assume(statement.condition, holds, frame, decided);
+          return branch === null ? now : step(branch, frame, now, exits, placeholder);
+        };
+        const certain = certainly(statement.condition, frame);
+        return certain === null ? joined([taken(true), taken(false)]) : taken(certain);
       }
       case 'loop': {
         const started =
@@ -220,12 +208,13 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
         const decided = condition === null ? started : evaluate(condition, frame, started, statement);
         const inside =
           condition === null || statement.bodyFirst ? decided : assume(condition, true, frame, decided);
-        const body = step(statement.body, frame, inside, exits, placeholder);
+        const entered = { ...inside, loops: state.loops + 1 };
+        const body = step(statement.body, frame, entered, exits, placeholder);
         const round =
           statement.after === null || body.ended
             ? body
             : step(statement.after, frame, body, exits, placeholder);
-        return joined([decided, round]);
+        return joined([decided, { ...round, loops: state.loops }]);
       }
       case 'return': {
         const after = statement.value === null ? state : evaluate(statement.value, frame, state, statement);
@@ -242,6 +231,8 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
         const called = evaluate(statement.call, frame, state, statement);
         return joined(statement.clauses.map((clause) => step(clause, frame, called, exits, placeholder)));
       }
+      case 'assembly':
+        return statement.body === null ? state : step(statement.body, frame, state, exits, placeholder);
       case 'placeholder':
         return placeholder === null ? state : placeholder(state);
       default:
@@ -272,22 +263,12 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
     } else if (expression.kind === 'assignment') {
       now = evaluate(expression.right, frame, now, statement);
       now = evaluate(expression.left, frame, now, statement);
-      if (
-        expression.operator === '=' &&
-        expression.left.kind === 'name' &&
-        expression.left.target?.kind === 'variable'
-      ) {
-        const { target } = expression.left;
-        // What a variable stands for must not stand for itself.
-        const loops = contains(expression.right, (part) => part.kind === 'name' && part.target === target);
-        if (target.scope !== 'state' && !loops)
-          frame.bindings.set(target, { expression: expression.right, frame });
-      }
+      bindAssigned(expression, frame);
     } else {
       for (const part of partsOf(expression)) now = evaluate(part, frame, now, statement);
     }
     const root = expression.kind === 'name' ? rootOf(expression, frame) : null;
-    if (root !== null && root.scope === 'state' && !now.reads.has(root)) {
+    if (isKept(root) && !now.reads.has(root)) {
       now = { ...now, reads: new Set(now.reads).add(root) };
     }
     for (const listener of listeners) listener.expression?.(expression, now, frame, statement);
@@ -314,7 +295,7 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
     // Another meaning for a name of storage writes nothing.
     const renames =
       target.kind === 'name' && target.target?.kind === 'variable' && target.target.scope !== 'state';
-    if (root === null || root.scope !== 'state' || renames) return;
+    if (!isKept(root) || renames) return;
     for (const listener of listeners)
       listener.write?.({ root, target, operator, value, place: target.place }, known, frame);
   }
@@ -345,6 +326,8 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
     if (target?.kind !== 'routine' || frame.depth >= MAX_DEPTH) return state;
     const isSuper = callee.kind === 'member' && callee.of.kind === 'name' && callee.of.name === 'super';
     const routine = isSuper || callee.kind === 'member' ? target : overriding(target, frame.contract);
+    // Without a body it is for whoever inherits to say: what it asks is unknown.
+    if (routine.body === null && (GUARD_CALL.test(name) || /^_?authori[sz]e/i.test(name))) unseen.add(name);
     if (routine.body === null || routine === frame.routine) return state;
     // `using L for T`: what it is called on is the first argument.
     const on =
@@ -392,15 +375,65 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
       ownerCalls:
         state.ownerCalls ||
         (parties !== null &&
+          !asksForStruct(decided, frame) &&
           !parties.some(({ type }) => /^mapping\(.*=> (struct|contract|u?int|mapping)/.test(type))),
       secretShown: state.secretShown || showsSecret(decided, holds, frame),
     };
   }
 
-  const frame: Frame = { contract, entry, routine: entry, bindings: new Map(), trail: [], depth: 0 };
+  const frame = entryFrame(contract, entry);
   run(entry, frame, { ...NOTHING_KNOWN });
   for (const listener of listeners) listener.end?.();
   return unseen;
+}
+
+/** Where an entry begins: nothing is bound, and nothing was called. */
+function entryFrame(contract: Contract, entry: Routine): Frame {
+  const [bindings, origins] = [new Map<Variable, Bound>(), new Map<Variable, Bound>()];
+  return { contract, entry, routine: entry, bindings, origins, trail: [], depth: 0 };
+}
+
+/** Where a called function or a modifier begins: its parameters stand for what it is given. */
+function frameOf(
+  routine: Routine,
+  outer: Frame,
+  args: readonly (Expression | undefined)[],
+  place: Place,
+): Frame {
+  const bindings = new Map<Variable, Bound>();
+  routine.parameters.forEach((parameter, i) => {
+    const expression = args[i];
+    if (expression !== undefined) bindings.set(parameter, { expression, frame: outer });
+  });
+  const trail = [...outer.trail, place];
+  return { ...outer, routine, bindings, origins: new Map(), trail, depth: outer.depth + 1 };
+}
+
+/** Notes what declared variables stand for, or come from where they are parts of one value. */
+function bindDeclared(variables: readonly (Variable | null)[], initial: Expression, frame: Frame): void {
+  const known = variables.length === 1 ? frame.bindings : frame.origins;
+  for (const each of variables) if (each !== null) known.set(each, { expression: initial, frame });
+}
+
+/** Notes what a variable stands for from an assignment on. */
+function bindAssigned(
+  { operator, left, right }: Extract<Expression, { kind: 'assignment' }>,
+  frame: Frame,
+): void {
+  if (operator !== '=' || left.kind !== 'name' || left.target?.kind !== 'variable') return;
+  const { target } = left;
+  // What a variable stands for must not stand for itself.
+  const loops = contains(right, (part) => part.kind === 'name' && part.target === target);
+  if (target.scope !== 'state' && !loops) frame.bindings.set(target, { expression: right, frame });
+}
+
+/** Whether a condition reads a field of a struct under an index: an entry of many, and nobody in charge. */
+function asksForStruct(condition: Expression, frame: Frame): boolean {
+  return contains(condition, (part) => {
+    if (part.kind !== 'member') return false;
+    const root = rootOf(part, frame);
+    return isKept(root) && root !== keptPart(part, frame) && /^mapping/.test(root.type);
+  });
 }
 
 /** The state after an operand that may not have been evaluated: what may have happened is its own, what holds is of before it. */
@@ -423,22 +456,7 @@ function joined(states: readonly State[]): State {
     ownerCalls: open.every(({ ownerCalls }) => ownerCalls),
     secretShown: open.every(({ secretShown }) => secretShown),
     unchecked: first.unchecked,
+    loops: first.loops,
     ended: false,
   };
-}
-
-/** The most derived version of a function or modifier. */
-function overriding(routine: Routine, contract: Contract): Routine {
-  if (routine.contract === null || !contract.lineage.includes(routine.contract)) return routine;
-  for (const base of contract.lineage) {
-    const found = base.routines.find(
-      (each) =>
-        each.name === routine.name &&
-        each.role === routine.role &&
-        each.parameters.length === routine.parameters.length &&
-        each.parameters.every(({ type }, i) => type === routine.parameters[i]?.type),
-    );
-    if (found !== undefined && found.body !== null) return found;
-  }
-  return routine;
 }

@@ -21,6 +21,8 @@ export interface Analysis {
   /** The pragma asks for a version that is not here, and the newest of its minor compiled it. */
   pragmaReplaced: boolean;
   compilerError: string | null;
+  /** The published packages, as `name version`, that stood in for imports that were not sent. */
+  packages: string[];
   contracts: { name: string; role: string; file: string }[];
 }
 

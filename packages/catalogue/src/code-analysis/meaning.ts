@@ -10,6 +10,7 @@ import {
   isBuiltin,
   type Place,
   type Routine,
+  statementsWithin,
   type Variable,
 } from './syntax/tree.ts';
 
@@ -21,6 +22,8 @@ export interface Frame {
   routine: Routine;
   /** The meanings of parameters and local variables. */
   bindings: Map<Variable, Bound>;
+  /** Where variables come from that were taken out of a tuple: a part of this, nobody knows which. */
+  origins: Map<Variable, Bound>;
   /** The internal calls and modifiers on the way here, outermost first. */
   trail: Place[];
   depth: number;
@@ -71,9 +74,102 @@ export function rootOf(expression: Expression, frame: Frame): Variable | null {
       if (bound === undefined) return target;
       at = bare(bound.expression);
       within = bound.frame;
+    } else if (at.kind === 'call' && at.form === 'call') {
+      const pointer = storagePointer(at);
+      if (pointer !== null) return pointer;
+      return null;
     } else return null;
   }
   return null;
+}
+
+/** The storage that a function of the program gives out, as libraries of fixed slots do; null for other calls. */
+function storagePointer(call: Call): Variable | null {
+  const callee = bare(call.callee);
+  const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+  if (target?.kind !== 'routine' || target.body === null || target.returns.length !== 1) return null;
+  const [given] = target.returns;
+  return given?.location === 'storage' ? given : null;
+}
+
+/** Whether a variable is kept by the contract: a state variable, or storage at a slot of its own. */
+export function isKept(variable: Variable | null): variable is Variable {
+  if (variable === null) return false;
+  const { scope, location } = variable;
+  return scope === 'state' || (scope !== 'parameter' && location === 'storage');
+}
+
+/**
+ * The field of a struct that an expression is a part of, or else the state variable: what a contract keeps under a name of
+ * its own. Null for what is not kept.
+ */
+export function keptPart(expression: Expression, frame: Frame): Variable | null {
+  const root = rootOf(expression, frame);
+  if (!isKept(root)) return null;
+  let at = bare(expression);
+  for (let i = 0; i < 40; i++) {
+    if (at.kind === 'member' && at.target?.kind === 'variable' && at.target.scope !== 'state')
+      return at.target;
+    if (at.kind === 'index' || at.kind === 'member') at = bare(at.of);
+    else break;
+  }
+  return root;
+}
+
+/** Functions that call functions are followed so far for what they give back. */
+const MAX_RETURN_DEPTH = 8;
+
+/** Whether a comparison of two values that are written out comes out true or false; null where that is not certain. */
+export function certainly(condition: Expression, frame: Frame): boolean | null {
+  const decided = bare(condition);
+  if (decided.kind !== 'binary' || (decided.operator !== '==' && decided.operator !== '!=')) return null;
+  const left = meaning(decided.left, frame).expression;
+  const right = meaning(decided.right, frame).expression;
+  if (left.kind !== 'literal' || right.kind !== 'literal' || left.unit !== right.unit) return null;
+  const number = (text: string) => (/^(0x[0-9a-f]+|\d+)$/i.test(text) ? BigInt(text) : null);
+  const [a, b] = [number(left.value), number(right.value)];
+  if (a === null || b === null) return null;
+  return (a === b) === (decided.operator === '==');
+}
+
+/** The expressions that a call of an internal function gives back, where they stand; none for other calls. */
+export function returned(call: Call, frame: Frame): Bound[] {
+  const callee = bare(call.callee);
+  const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+  const isSuper = callee.kind === 'member' && callee.of.kind === 'name' && callee.of.name === 'super';
+  const named = target?.kind === 'routine' ? target : null;
+  const routine = named === null || isSuper ? named : overriding(named, frame.contract);
+  if (routine === null || routine.body === null || frame.depth > MAX_RETURN_DEPTH) return [];
+  const on =
+    callee.kind === 'member' && routine.parameters.length === call.args.length + 1 ? [callee.of] : [];
+  const inner: Frame = {
+    ...frame,
+    routine,
+    bindings: new Map(),
+    origins: new Map(),
+    trail: [...frame.trail, call.place],
+    depth: frame.depth + 1,
+  };
+  [...on, ...call.args].forEach((arg, i) => {
+    const parameter = routine.parameters[i];
+    if (parameter !== undefined) inner.bindings.set(parameter, { expression: arg, frame });
+  });
+  const found: Bound[] = [];
+  for (const statement of statementsWithin(routine.body)) {
+    if (statement.kind === 'declaration' && statement.initial !== null && statement.variables.length === 1) {
+      const [only] = statement.variables;
+      if (only != null) inner.bindings.set(only, { expression: statement.initial, frame: inner });
+    }
+    if (statement.kind === 'return' && statement.value !== null)
+      found.push({ expression: statement.value, frame: inner });
+    if (statement.kind === 'expression' && statement.expression.kind === 'assignment') {
+      const { left, right } = statement.expression;
+      const names =
+        left.kind === 'name' && left.target?.kind === 'variable' && left.target.scope === 'return';
+      if (names) found.push({ expression: right, frame: inner });
+    }
+  }
+  return found;
 }
 
 /** Whether an expression is whoever called the contract. */
@@ -139,31 +235,39 @@ export function authorities(condition: Expression, holds: boolean, frame: Frame)
         [...expressionsWithin(target)].some((part) => isBuiltin(part, 'msg', 'sender')));
     if (!asks || MOVES_VALUE.test(name)) return null;
     if (outsideCall(expression, within) !== null && !QUESTION_NAME.test(name)) return null;
-    const read = target?.kind === 'routine' ? [...expressionsWithin(target)] : [];
-    return read.flatMap((part) =>
-      part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state'
-        ? [part.target]
-        : [],
-    );
+    return target?.kind === 'routine' ? keptWithin(target, within) : [];
   }
   return null;
+}
+
+/** Everything kept by the contract that a function reads. */
+function keptWithin(routine: Routine, frame: Frame): Variable[] {
+  const inner: Frame = { ...frame, routine, bindings: new Map(), origins: new Map(), depth: frame.depth + 1 };
+  for (const statement of statementsWithin(routine.body)) {
+    const [only] = statement.kind === 'declaration' ? statement.variables : [];
+    if (statement.kind === 'declaration' && statement.initial !== null && only != null)
+      inner.bindings.set(only, { expression: statement.initial, frame: inner });
+  }
+  return [...expressionsWithin(routine)].flatMap((part) => {
+    if (part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state')
+      return [part.target];
+    const kept = part.kind === 'member' ? keptPart(part, inner) : null;
+    return kept === null ? [] : [kept];
+  });
 }
 
 /** Somebody whom the contract knows, and not somebody whom the caller names. */
 function knownParty(expression: Expression, frame: Frame): Variable[] | null {
   const { expression: meant, frame: within } = meaning(expression, frame);
   const root = rootOf(meant, within);
-  if (root !== null) return root.scope === 'state' ? [root] : null;
+  if (root !== null) {
+    const part = keptPart(meant, within);
+    return part === null ? null : [part];
+  }
   if (meant.kind === 'call') {
     const callee = bare(meant.callee);
     const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
-    if (target?.kind === 'routine')
-      return [...expressionsWithin(target)].flatMap((part) =>
-        part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state'
-          ? [part.target]
-          : [],
-      );
-    return [];
+    return target?.kind === 'routine' ? keptWithin(target, within) : [];
   }
   if (meant.kind === 'name' && (meant.name === 'this' || meant.name === 'address')) return [];
   return meant.kind === 'literal' || meant.kind === 'member' ? [] : null;
@@ -177,8 +281,7 @@ function byCaller(expression: Expression, frame: Frame): Variable | null {
     (part) => part.kind === 'index' && part.index !== null && isCaller(part.index, within),
   );
   if (!ofCaller) return null;
-  const root = rootOf(meant, within);
-  return root?.scope === 'state' ? root : null;
+  return keptPart(meant, within);
 }
 
 /** The caller knows the preimage of a stored hash, or has a signature. */
@@ -203,6 +306,8 @@ function isZero(expression: Expression): boolean {
   return meant.kind === 'literal' && /^(0x)?0*$/.test(meant.value);
 }
 
+/** Assembly that calls without paying: mostly a token, asked by its selector. */
+const CALL_WITHOUT_VALUE = 'callWithoutValue';
 const LOW_LEVEL = new Set(['call', 'send', 'transfer', 'delegatecall', 'callcode', 'staticcall']);
 /** A callee with less than this can do nothing that matters. */
 const GAS_TO_ACT = 10_000;
@@ -213,6 +318,8 @@ export function outsideCall(call: Call, frame: Frame): OutsideCall | null {
   const callee = bare(call.callee);
   if (callee.kind !== 'member') return null;
   const { member, of, target } = callee;
+  if (call.inAssembly === true && member === CALL_WITHOUT_VALUE)
+    return { call, method: 'function', callee: of, hasGas: true, readsOnly: false, frame };
   const gas = call.gas === null ? null : bare(call.gas);
   const hasGas = gas === null || gas.kind !== 'literal' || Number(gas.value) >= GAS_TO_ACT;
   if (LOW_LEVEL.has(member) && target === null && (of.type === '' || /^address|^contract/.test(of.type))) {
@@ -240,4 +347,20 @@ export function outsideCall(call: Call, frame: Frame): OutsideCall | null {
     readsOnly: /\b(view|pure)\b/.test(mutability),
     frame,
   };
+}
+
+/** The most derived version of a function or modifier. */
+export function overriding(routine: Routine, contract: Contract): Routine {
+  if (routine.contract === null || !contract.lineage.includes(routine.contract)) return routine;
+  for (const base of contract.lineage) {
+    const found = base.routines.find(
+      (each) =>
+        each.name === routine.name &&
+        each.role === routine.role &&
+        each.parameters.length === routine.parameters.length &&
+        each.parameters.every(({ type }, i) => type === routine.parameters[i]?.type),
+    );
+    if (found !== undefined && found.body !== null) return found;
+  }
+  return routine;
 }

@@ -50,7 +50,9 @@ function work(job: Job): FromProgram {
       pragma: read.pragma,
       pragmaReplaced: read.pragmaReplaced,
       compilerError: read.compilerError,
+      packages: read.packages,
       contracts: read.program.contracts
+        .filter(({ place }) => !read.program.borrowed.has(place.file))
         .map(({ name, role, place }) => ({ name, role, file: place.file }))
         .slice(0, 500),
     };

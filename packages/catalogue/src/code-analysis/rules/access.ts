@@ -1,5 +1,13 @@
 import type { Known, Listener } from '../flow.ts';
-import { authorities, type Frame, isCaller, meaning, type OutsideCall, rootOf } from '../meaning.ts';
+import {
+  authorities,
+  type Frame,
+  isCaller,
+  keptPart,
+  meaning,
+  type OutsideCall,
+  rootOf,
+} from '../meaning.ts';
 import {
   bare,
   type Contract,
@@ -12,7 +20,8 @@ import {
   statementsWithin,
   type Variable,
 } from '../syntax/tree.ts';
-import { type Finding, finding, related } from './finding.ts';
+import { deeplyContains, isOfCaller } from './caller.ts';
+import { type Finding, finding, ON_THE_WAY, related } from './finding.ts';
 
 const AUTHORITY_NAME =
   /^_?(owner|admin|creator|governor|governance|controller|root|master|ceo|minter|pauser|operator)s?$/i;
@@ -24,7 +33,15 @@ export function authorityVariables(contract: Contract): Set<Variable> {
   const found = new Set<Variable>();
   for (const base of contract.lineage) {
     for (const routine of base.routines) {
-      const frame: Frame = { contract, entry: routine, routine, bindings: new Map(), trail: [], depth: 0 };
+      const frame: Frame = {
+        contract,
+        entry: routine,
+        routine,
+        bindings: new Map(),
+        origins: new Map(),
+        trail: [],
+        depth: 0,
+      };
       for (const statement of statementsWithin(routine.body)) {
         if (statement.kind === 'declaration' && statement.initial !== null && statement.variables[0] != null)
           frame.bindings.set(statement.variables[0], { expression: statement.initial, frame });
@@ -58,7 +75,7 @@ export function accessControl(
   if (entry.role === 'constructor') return {};
   const where = (frame: Frame) => ({ contract, routine: frame.routine });
   const way = (frame: Frame) => [
-    ...frame.trail.map((at) => related(at, 'on the way there')),
+    ...frame.trail.map((at) => related(at, ON_THE_WAY)),
     ...(frame.trail.length > 0 ? [related(entry.head, 'the entry')] : []),
   ];
   const lengths = lengthsByHand(contract);
@@ -116,7 +133,8 @@ export function accessControl(
     write({ root, target, operator, value, place }, known, frame) {
       lowered.add(root);
       lengthByHand(root, target, operator, value, known, frame);
-      if (!guarded.has(root) || known.callerKnown || known.secretShown) return;
+      const part = keptPart(target, frame) ?? root;
+      if ((!guarded.has(part) && !guarded.has(root)) || known.callerKnown || known.secretShown) return;
       // What is written under the caller's own name is theirs.
       const underCaller = contains(
         target,
@@ -125,10 +143,9 @@ export function accessControl(
       if (underCaller) {
         if (target.kind === 'index' && bare(target.of).kind === 'index') return;
         const { expression: given } = value === null ? { expression: null } : meaning(value, frame);
-        if (!/owner|admin/i.test(root.name) || given?.kind === 'literal') return;
+        if (!/owner|admin/i.test(part.name) || given?.kind === 'literal') return;
       }
-      if (isOnce(root, known)) return;
-      if (value !== null && isGivenUp(value)) return;
+      if (isOnce(part, known, target.kind === 'index') || (value !== null && isGivenUp(value))) return;
       const chosen =
         value === null || contains(value, (part) => isOfCaller(part, frame)) || target.kind === 'index';
       if (!chosen) return;
@@ -136,7 +153,7 @@ export function accessControl(
         finding('unprotected-authority', place, where(frame), {
           severity: 'CRITICAL',
           confidence: frame.depth > 2 ? 'medium' : 'high',
-          detail: `${root.name}, by which the contract knows who may act, is set in ${entry.name || entry.role} for whoever calls.`,
+          detail: `${part.name}, by which the contract knows who may act, is set in ${entry.name || entry.role} for whoever calls.`,
           related: [...way(frame), related(entry.head, 'the entry')],
         }),
       );
@@ -162,7 +179,7 @@ export function accessControl(
           related: way(call.frame),
         }),
       );
-    } else if (root?.scope === 'state') {
+    } else if (root?.scope === 'state' && call.call.inAssembly !== true) {
       const forwards = call.call.args.some((arg) => contains(arg, (part) => isBuiltin(part, 'msg', 'data')));
       if (root.fixed && !forwards) return;
       into.push(
@@ -331,30 +348,23 @@ function mentionsLength(expression: Expression, root: Variable): boolean {
   );
 }
 
-/** Whether an expression is of the caller's choice: an argument of the entry, or who they are. */
-function isOfCaller(part: Expression, frame: Frame): boolean {
-  if (isBuiltin(part, 'msg', 'sender') || isBuiltin(part, 'tx', 'origin')) return true;
-  if (part.kind !== 'name' || part.target?.kind !== 'variable') return false;
-  const { expression, frame: within } = meaning(part, frame);
-  if (isCaller(expression, within)) return true;
-  return expression.kind === 'name' && expression.target?.kind === 'variable'
-    ? expression.target.scope === 'parameter' && within.depth === 0
-    : expression !== part && contains(expression, (one) => one !== part && isOfCaller(one, within));
-}
-
-/** Set once: something that the same entry changes was checked before. */
-function isOnce(root: Variable, known: Known): boolean {
+/** Whether the path shows that something is set once: what the same entry changes was compared before with a value of no caller. */
+export function isOnce(part: Variable, known: Known, isEntry = false): boolean {
   return (
-    known.checks.some(({ condition, frame }) =>
-      contains(condition, (part) => {
-        if (part.kind !== 'name' || part.target?.kind !== 'variable') return false;
-        const read = rootOf(part, frame);
-        if (read === null || read.scope !== 'state') return false;
-        return read === root || /init|setup|started|deployed|done|configured/i.test(read.name);
-      }),
-    ) &&
+    known.checks.some(({ condition, frame }) => {
+      const compared = bare(condition);
+      const sides = compared.kind === 'binary' ? [compared.left, compared.right] : [compared];
+      // That the new one is another than the old one says nothing of who calls.
+      if (!isEntry && sides.some((side) => contains(side, (one) => isOfCaller(one, frame)))) return false;
+      return deeplyContains(condition, frame, (one, at) => {
+        if (one.kind !== 'name' && one.kind !== 'member' && one.kind !== 'index') return false;
+        const read = keptPart(one, at);
+        if (read === null) return false;
+        return read === part || /init|setup|started|deployed|done|configured/i.test(read.name);
+      });
+    }) &&
     !known.checks.every(
-      ({ condition }) => condition.kind === 'binary' && contains(condition, (part) => part.kind === 'index'),
+      ({ condition }) => condition.kind === 'binary' && contains(condition, (one) => one.kind === 'index'),
     )
   );
 }

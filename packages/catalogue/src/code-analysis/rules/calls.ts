@@ -3,6 +3,7 @@ import {
   bare,
   type Call,
   type Contract,
+  calledName,
   type Expression,
   expressionsWithin,
   type Routine,
@@ -77,6 +78,7 @@ function silent(expression: Expression, routine: Routine): boolean {
     entry: routine,
     routine,
     bindings: new Map(),
+    origins: new Map(),
     trail: [],
     depth: 0,
   };
@@ -114,4 +116,35 @@ function isRead(variable: Variable, routine: Routine): boolean {
   return [...expressionsWithin(routine)].some(
     (part) => part.kind === 'name' && part.target === variable && !writes.has(part),
   );
+}
+
+/** A token's own word on whether it moved, dropped or kept and never read. */
+export function uncheckedTransfers(contract: Contract, routine: Routine, into: Finding[]): void {
+  for (const statement of statementsWithin(routine.body)) {
+    const made =
+      statement.kind === 'expression'
+        ? bare(statement.expression)
+        : statement.kind === 'declaration' && statement.initial !== null
+          ? bare(statement.initial)
+          : null;
+    if (made?.kind !== 'call' || made.type !== 'bool' || !/^transfer(From)?$/.test(calledName(made)))
+      continue;
+    const callee = bare(made.callee);
+    if (callee.kind !== 'member' || !/^contract /.test(callee.of.type)) continue;
+    if (callee.target?.kind === 'routine' && callee.target.contract?.role === 'library') continue;
+    const kept = statement.kind === 'declaration' ? (statement.variables[0] ?? null) : null;
+    if (kept !== null && isRead(kept, routine)) continue;
+    into.push(
+      finding(
+        'unchecked-transfer',
+        made.place,
+        { contract, routine },
+        {
+          severity: 'MEDIUM',
+          confidence: 'high',
+          detail: `The answer of ${calledName(made)} is ${kept === null ? 'dropped' : 'kept and never read'}.`,
+        },
+      ),
+    );
+  }
 }

@@ -15,8 +15,39 @@ export const FINDING_CLASSES = [
   'denial-of-service',
   'front-running',
   'storage',
+  'upgrades',
+  'token-flow',
+  'payments',
+  'signatures',
+  'encoding',
+  'callbacks',
+  'slippage',
+  'share-price',
+  'oracles',
 ] as const;
 export type FindingClass = (typeof FINDING_CLASSES)[number];
+
+/** Classes whose rules need names and types that a compiler resolved. */
+export const TYPED_CLASSES: ReadonlySet<FindingClass> = new Set([
+  'upgrades',
+  'token-flow',
+  'encoding',
+  'slippage',
+  'share-price',
+]);
+
+/** Kinds of weakness that no rule looks for, each with what it is. */
+export const UNEXAMINED_CLASSES = {
+  'price-manipulation': 'a price that somebody moves within a transaction, as by a flash loan',
+  'unusual-tokens': 'tokens that take a fee, change balances by themselves, or can be blocked',
+  'read-only-reentrancy': 'another contract that reads a state which is about to change',
+  'cross-chain': 'messages from other chains',
+  governance: 'votes, quorums and delays',
+  'trust-in-owners': 'what those in charge may do',
+  'memory-in-assembly': 'memory that assembly overwrites',
+  'upgrade-layout': 'storage that a new version lays out otherwise',
+  'business-logic': 'whether it does what it is meant to do',
+} as const;
 
 export interface RuleFacts {
   class: FindingClass;
@@ -210,6 +241,153 @@ export const RULES = {
     why: 'Before 0.6 a derived contract could declare the name again: functions of the base go on using the other one.',
     remedy: 'Give them different names.',
   },
+  'unprotected-upgrade': {
+    class: 'upgrades',
+    title: 'Anybody can replace the code',
+    swc: 'SWC-112',
+    why: 'Whoever sets the code that runs with this contract’s storage can take all that it holds.',
+    remedy: 'Let only a known party get there, best after a delay.',
+  },
+  'unprotected-slot': {
+    class: 'upgrades',
+    title: 'Anybody can write a storage slot',
+    swc: 'SWC-124',
+    why: 'Assembly writes what the caller gives to a fixed place of the storage, and nothing asks who that is.',
+    remedy: 'Let only a known party get there.',
+  },
+  'unprotected-mint': {
+    class: 'token-flow',
+    title: 'Anybody can raise a balance',
+    swc: 'SWC-105',
+    why: 'What can be spent elsewhere is credited here, for nothing, to whoever calls or is named.',
+    remedy: 'Let only a known party credit, or take something of equal worth in first.',
+  },
+  'pull-from-anyone': {
+    class: 'token-flow',
+    title: 'Tokens of others are moved for whoever calls',
+    swc: null,
+    why: 'Everybody who has approved this contract can lose what they approved: the caller names from whom it is taken.',
+    remedy: 'Take from msg.sender, or ask for a right that the owner of the tokens has given the caller.',
+  },
+  'unprotected-token-payout': {
+    class: 'token-flow',
+    title: 'Anybody can take tokens that the contract holds',
+    swc: 'SWC-105',
+    why: 'The tokens go to whoever calls or is named, and nothing on the way asks who that is or what is theirs.',
+    remedy: 'Ask who calls, and give no more than what is theirs.',
+  },
+  'unprotected-approval': {
+    class: 'token-flow',
+    title: 'Anybody can have the contract’s tokens spent',
+    swc: 'SWC-105',
+    why: 'An approval for an address that the caller names lets that address take the tokens later.',
+    remedy: 'Approve only fixed addresses, or ask who calls.',
+  },
+  'arbitrary-call': {
+    class: 'access-control',
+    title: 'The contract calls what the caller says',
+    swc: null,
+    why: 'Target and data are the caller’s: in this contract’s name they can move its tokens and what was approved to it.',
+    remedy: 'Fix the target or the function, or ask who calls.',
+  },
+  'unchecked-transfer': {
+    class: 'token-flow',
+    title: 'The answer of a token is not looked at',
+    swc: null,
+    why: 'Some tokens answer false and do not revert: the contract goes on as if they had moved.',
+    remedy: 'Use a library that checks the answer, such as SafeERC20, or put it into require.',
+  },
+  'value-in-loop': {
+    class: 'payments',
+    title: 'The same payment counts several times',
+    swc: null,
+    why: 'msg.value stays the same in each round of a loop: one payment is credited or accepted for each.',
+    remedy: 'Add up what the rounds need and compare the sum with msg.value once.',
+  },
+  'exact-balance': {
+    class: 'payments',
+    title: 'A balance must be exact',
+    swc: 'SWC-132',
+    why: 'Anybody can send a little and make the comparison come out as they want, for ever.',
+    remedy: 'Ask for at least, or count what came in.',
+  },
+  'locked-ether': {
+    class: 'payments',
+    title: 'Coins come in and never go out',
+    swc: null,
+    why: 'The contract takes payments, and nothing in it can pay.',
+    remedy: 'Take none, or add a way out.',
+  },
+  'zero-signer': {
+    class: 'signatures',
+    title: 'A signature that is none passes as that of address zero',
+    swc: 'SWC-117',
+    why: 'ecrecover answers zero for a signature that it cannot read, and whatever is unset is zero too.',
+    remedy: 'Refuse zero, or use a library that does.',
+  },
+  'signature-replay': {
+    class: 'signatures',
+    title: 'A signature can be used again',
+    swc: 'SWC-121',
+    why: 'Nothing is kept of its use, so that the same signature does the same again.',
+    remedy: 'Sign a nonce and count it up, or mark the digest as used.',
+  },
+  'packed-collision': {
+    class: 'encoding',
+    title: 'Two inputs with one hash',
+    swc: 'SWC-133',
+    why: 'abi.encodePacked writes values of any length without their length: what ends one can begin the next.',
+    remedy: 'Use abi.encode.',
+  },
+  'unprotected-callback': {
+    class: 'callbacks',
+    title: 'A callback does not ask who calls',
+    swc: null,
+    why: 'It is meant for one contract, and acts for whoever calls it, with numbers of their choice.',
+    remedy: 'Compare msg.sender with the contract that is meant to call.',
+  },
+  'no-slippage-limit': {
+    class: 'slippage',
+    title: 'A trade at any price',
+    swc: null,
+    why: 'Whoever sees it first moves the price, lets it run, and moves the price back.',
+    remedy: 'Let the caller say the least that they accept.',
+  },
+  'inflated-share': {
+    class: 'share-price',
+    title: 'The first depositor can take the next deposits',
+    swc: null,
+    why: 'The price of a share is what the contract holds: with one share out, a gift makes the next deposit round down to none.',
+    remedy: 'Count with virtual shares and assets, lock the first shares away, or count assets inside.',
+  },
+  'unsafe-downcast': {
+    class: 'arithmetic',
+    title: 'A number is cut to a smaller type',
+    swc: null,
+    why: 'A conversion drops the upper bits without a word, also from 0.8 on.',
+    remedy: 'Compare with the largest value of the type first, or use a checked conversion.',
+  },
+  'divide-before-multiply': {
+    class: 'arithmetic',
+    title: 'Divided before it is multiplied',
+    swc: null,
+    why: 'A division drops the rest, and the multiplication makes the loss larger.',
+    remedy: 'Multiply first.',
+  },
+  'power-by-xor': {
+    class: 'arithmetic',
+    title: 'An exclusive or where a power is meant',
+    swc: null,
+    why: '10 ^ 18 is 24: ^ is no power.',
+    remedy: 'Write 10 ** 18.',
+  },
+  'stale-price': {
+    class: 'oracles',
+    title: 'A price whose age nobody looks at',
+    swc: null,
+    why: 'A feed that has stopped goes on to answer its last price.',
+    remedy: 'Compare the time of the answer with the present, and refuse what is old or not above zero.',
+  },
 } as const satisfies Record<string, RuleFacts>;
 export type RuleId = keyof typeof RULES;
 
@@ -235,6 +413,9 @@ export interface Finding {
   related: RelatedLine[];
 }
 
+/** The word of related lines for the calls that lead from the entry to a finding. */
+export const ON_THE_WAY = 'on the way there';
+
 /** @param where the contract and function that it stands in */
 export function finding(
   rule: RuleId,
@@ -254,6 +435,28 @@ export function finding(
     detail: said.detail,
     related: said.related ?? [],
   };
+}
+
+/** The entry that a rule looks at, and where its findings go. */
+export interface Look {
+  contract: Contract;
+  entry: Routine;
+  into: Finding[];
+}
+
+/** Notes a finding with the way that leads to it from the entry. */
+export function tell(
+  { contract, entry, into }: Look,
+  rule: RuleId,
+  place: Place,
+  { routine, trail }: { routine: Routine; trail: readonly Place[] },
+  said: { severity: Severity; confidence: Confidence; detail: string },
+): void {
+  const way =
+    trail.length === 0
+      ? []
+      : [...trail.map((at) => related(at, ON_THE_WAY)), related(entry.head, 'the entry')];
+  into.push(finding(rule, place, { contract, routine }, { ...said, related: way }));
 }
 
 /** Modifiers that by their name ask who calls, or keep a second call out. */

@@ -1,7 +1,7 @@
 import type { Check, Listener } from '../flow.ts';
 import { isCaller, meaning, type OutsideCall, rootOf } from '../meaning.ts';
 import { type Contract, contains, expressionsWithin, type Routine, type Variable } from '../syntax/tree.ts';
-import { type Finding, finding, type RelatedLine, related } from './finding.ts';
+import { type Finding, finding, ON_THE_WAY, type RelatedLine, related } from './finding.ts';
 
 const LOCK_NAME = /non_?reentran|no_?reentran|reentran|^_?lock|mutex/i;
 const FLAG_NAME = /^_?(is)?(un)?lock(ed)?$|entered|^_?guard|^_?status$|mutex|busy|reentran/i;
@@ -46,7 +46,7 @@ function way(call: OutsideCall, entry: Routine): RelatedLine[] {
   const { trail } = call.frame;
   return trail.length === 0
     ? []
-    : [...trail.map((at) => related(at, 'on the way to the call')), related(entry.head, 'the entry')];
+    : [...trail.map((at) => related(at, ON_THE_WAY)), related(entry.head, 'the entry')];
 }
 
 /** The rule for a call, by whose code it runs, which decides how grave it is; null for calls that cannot come back to harm. */

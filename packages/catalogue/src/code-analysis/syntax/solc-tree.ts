@@ -1,4 +1,5 @@
 /** From the compact tree of a compiler (0.4.26 to 0.8) to the tree that the rules read. */
+import { fromAssembly } from './assembly-tree.ts';
 import type {
   Contract,
   Expression,
@@ -259,31 +260,10 @@ export function fromSolc(
       case 'PlaceholderStatement':
         return { kind: 'placeholder', place: at };
       case 'InlineAssembly':
-        return { kind: 'assembly', instructions: assembly(raw, at), place: at };
+        return { kind: 'assembly', body: fromAssembly(raw, { place, declaration }), place: at };
       default:
         return { kind: 'jump', place: at };
     }
-  }
-
-  /** Calls in assembly: from the tree where there is one (0.6 on), else from the text. */
-  function assembly(raw: Raw, at: Place): { name: string; place: Place }[] {
-    const found: { name: string; place: Place }[] = [];
-    const visit = (node: unknown): void => {
-      if (Array.isArray(node)) {
-        for (const each of node) visit(each);
-      } else if (typeof node === 'object' && node !== null) {
-        const yul = node as Raw;
-        if (yul.nodeType === 'YulFunctionCall')
-          found.push({ name: String((yul.functionName as Raw).name), place: place(yul) });
-        for (const [key, value] of Object.entries(yul)) if (key !== 'functionName') visit(value);
-      }
-    };
-    if (raw.AST !== undefined) visit(raw.AST);
-    else if (typeof raw.operations === 'string') {
-      for (const [, name] of raw.operations.matchAll(/\b([a-z_][a-z0-9_]*)\s*\(/gi))
-        found.push({ name: String(name), place: at });
-    }
-    return found;
   }
 
   function expression(raw: Raw): Expression {
@@ -393,6 +373,9 @@ export function fromSolc(
         callee = inner.expression as Raw;
       } else break;
     }
+    const called = expression(callee);
+    const given = list(raw.names).map((each) => String(each));
+    const names = given.length > 0 ? given : parameterNames(called);
     return {
       kind: 'call',
       form:
@@ -401,8 +384,9 @@ export function fromSolc(
           : raw.kind === 'structConstructorCall'
             ? 'struct'
             : 'call',
-      callee: expression(callee),
+      callee: called,
       args: nodes(raw.arguments).map(expression),
+      names,
       ...options,
       ...common,
     };
@@ -420,7 +404,14 @@ export function fromSolc(
     }
   }
   for (const convert of bodies) convert();
-  return { contracts: declared, routines: free, typed: true, minor };
+  return { contracts: declared, routines: free, typed: true, minor, borrowed: new Set() };
+}
+
+/** The names of what a callee takes. Arguments without names of their own stand in this order. */
+function parameterNames(callee: Expression): string[] {
+  const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+  if (target?.kind === 'routine') return target.parameters.map(({ name }) => name);
+  return target?.kind === 'struct' ? target.fields.map(({ name }) => name) : [];
 }
 
 function list(value: unknown): unknown[] {

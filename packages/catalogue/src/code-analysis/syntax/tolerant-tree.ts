@@ -280,20 +280,8 @@ export function fromTolerantParser(texts: Readonly<Record<string, string>>, mino
           ),
           place: at,
         };
-      case 'InlineAssemblyStatement': {
-        const instructions: { name: string; place: Place }[] = [];
-        const visit = (node: unknown): void => {
-          if (Array.isArray(node)) for (const each of node) visit(each);
-          else if (typeof node === 'object' && node !== null) {
-            const yul = node as Raw;
-            if (yul.type === 'AssemblyCall')
-              instructions.push({ name: String(yul.functionName), place: place(yul) });
-            for (const [key, value] of Object.entries(yul)) if (key !== 'loc') visit(value);
-          }
-        };
-        visit(raw.body);
-        return { kind: 'assembly', instructions, place: at };
-      }
+      case 'InlineAssemblyStatement':
+        return { kind: 'assembly', body: null, place: at };
       default:
         return { kind: 'jump', place: at };
     }
@@ -515,7 +503,7 @@ export function fromTolerantParser(texts: Readonly<Record<string, string>>, mino
   }
   for (const each of contracts.values()) each.lineage = lineageOf(each, contracts, bases);
   for (const convert of bodies) convert();
-  return { contracts: [...contracts.values()], routines: free, typed: false, minor };
+  return { contracts: [...contracts.values()], routines: free, typed: false, minor, borrowed: new Set() };
 }
 
 /** Near enough to the language's own order: the last named base is the nearest. */

@@ -103,6 +103,10 @@ export interface Call extends Typed {
   args: Expression[];
   value: Expression | null;
   gas: Expression | null;
+  /** The names of the arguments, where they are known: those of the parameters or of the fields. */
+  names?: readonly string[];
+  /** Written in assembly. */
+  inAssembly?: true;
 }
 export interface Assignment extends Typed {
   kind: 'assignment';
@@ -174,7 +178,8 @@ export type Statement =
   | { kind: 'revert'; arguments: Expression[]; place: Place }
   | { kind: 'emit'; event: Expression; place: Place }
   | { kind: 'try'; call: Expression; clauses: Statement[]; place: Place }
-  | { kind: 'assembly'; instructions: { name: string; place: Place }[]; place: Place }
+  /** The block that it amounts to, as far as it can be written as other statements; null where there is no tree of it. */
+  | { kind: 'assembly'; body: Statement | null; place: Place }
   /** `_;` in a modifier. */
   | { kind: 'placeholder'; place: Place }
   | { kind: 'jump'; place: Place };
@@ -188,6 +193,8 @@ export interface Program {
   typed: boolean;
   /** The version of the language, such as 0.8; decides what arithmetic and constructors mean. */
   minor: number;
+  /** Files of published packages that were not sent: they are walked, and not reported on. */
+  borrowed: ReadonlySet<string>;
 }
 
 /** The expressions directly below one. */
@@ -242,6 +249,8 @@ function statementsIn(statement: Statement): Statement[] {
       return [statement.before, statement.body, statement.after].filter((part) => part !== null);
     case 'try':
       return statement.clauses;
+    case 'assembly':
+      return statement.body === null ? [] : [statement.body];
     default:
       return [];
   }

@@ -115,6 +115,8 @@ describe('an audit of given source', () => {
     const broken = await run({ sourceCode: BANK.replace('require(ok)', 'requires(ok)') });
     assert.deepEqual([broken.fields.source.compiler, broken.fields.source.typed], [null, false]);
     assert.match(broken.fields.source.compilerError, /requires/);
+    assert(broken.fields.classesNotExamined.some((each: { class: string }) => each.class === 'token-flow'));
+    assert(!broken.fields.examined.classes.includes('token-flow'));
     assert.equal(broken.fields.findings[0].rule, 'reentrancy');
   });
 
@@ -194,7 +196,15 @@ describe('an audit of a contract', () => {
       verified({ 'A.sol': 'contract Bank { uint256 x; }' }),
     );
     assert.deepEqual([clean.fields.score, clean.fields.findings], [100, []]);
-    assert.match(clean.fields.verdict, /^None of \d+ rules matched\. That is no proof/);
+    assert.match(clean.fields.verdict, /^No finding in 18 of 27 classes of weakness\. That is no proof/);
+    assert.deepEqual(
+      [
+        clean.fields.examined.classes.length,
+        clean.fields.classesNotExamined.length,
+        clean.fields.examined.classesOf,
+      ],
+      [18, 9, 27],
+    );
   });
 
   it('follows a proxy to the source behind it', async () => {

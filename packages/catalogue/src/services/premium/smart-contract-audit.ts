@@ -6,7 +6,14 @@ import { noAnswer, ServiceFailure } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { codeAnalyser } from '../../code-analysis/analyser.ts';
 import type { Analysis } from '../../code-analysis/job.ts';
-import { FINDING_CLASSES, RULES, SEVERITIES } from '../../code-analysis/rules/finding.ts';
+import {
+  FINDING_CLASSES,
+  type FindingClass,
+  RULES,
+  SEVERITIES,
+  TYPED_CLASSES,
+  UNEXAMINED_CLASSES,
+} from '../../code-analysis/rules/finding.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { MAX_SOURCE_BYTES } from '../../upstreams/adapters/sourcify.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
@@ -153,15 +160,31 @@ export default defineService({
           .describe('The version asked for is not here: the newest of its minor compiled it'),
         typed: z.boolean().describe('Whether a compiler resolved names and types'),
         compilerError: outsiderLines(2000).nullable().describe('Why no compiler took it; null where one did'),
+        packages: z
+          .array(z.string())
+          .describe('Published packages, with the version, that stood in for imports that were not sent'),
       })
       .describe('What was audited'),
     examined: z
       .object({
         contracts: z.array(outsiderText(300)).describe('Contracts'),
         rules: z.array(z.string()).describe('Rules'),
+        classes: z.array(z.enum(FINDING_CLASSES)).describe('Kinds of weakness that the rules look for'),
+        classesOf: z
+          .number()
+          .int()
+          .describe('Kinds of weakness in all: these and those that are not examined'),
       })
       .describe('What the audit covers'),
     notExamined: z.array(z.string()).describe('What the audit does not cover'),
+    classesNotExamined: z
+      .array(
+        z.object({
+          class: z.string().describe('The kind of weakness'),
+          what: z.string().describe('What it is'),
+        }),
+      )
+      .describe('Kinds of weakness that nothing here looked for'),
     contractAddress: z.string().nullable().describe('The contract; null where source was sent'),
     implementation: z.string().nullable().describe('For a proxy: whose source was audited'),
     chain: z.enum(CHAINS).nullable().describe('Its chain; null where source was sent'),
@@ -215,6 +238,8 @@ export default defineService({
     const { score, parts } = scored(chosen);
     const findings = reported(chosen.slice(0, MOST_FINDINGS), subject.sources);
     const summary = counted(chosen);
+    const classes = FINDING_CLASSES.filter((each) => analysis.compiler !== null || !TYPED_CLASSES.has(each));
+    const allClasses = FINDING_CLASSES.length + Object.keys(UNEXAMINED_CLASSES).length;
     const cut = analysis.total > analysis.findings.length || chosen.length > findings.length;
     return answer(
       {
@@ -225,28 +250,18 @@ export default defineService({
         summary,
         verdict:
           chosen.length === 0
-            ? `None of ${Object.keys(RULES).length} rules matched. That is no proof that there is nothing to find.`
+            ? `No finding in ${classes.length} of ${allClasses} classes of weakness. That is no proof that there is nothing to find.`
             : `${chosen.length} finding${chosen.length === 1 ? '' : 's'}: ${summary.critical} critical, ${summary.high} high, ${summary.medium} medium, ${summary.low} low.`,
-        source: {
-          origin: subject.origin,
-          match: subject.match,
-          contractName: subject.contractName,
-          files: Object.keys(subject.sources).length,
-          lines: Object.values(subject.sources).reduce((sum, each) => sum + each.split('\n').length, 0),
-          pragma: analysis.pragma === null ? null : printable(analysis.pragma),
-          compiler: analysis.compiler,
-          compilerStated: subject.compilerSaid,
-          pragmaReplaced: analysis.pragmaReplaced,
-          typed: analysis.compiler !== null,
-          compilerError:
-            analysis.compilerError === null ? null : printable(analysis.compilerError.replace(/\s+/g, ' ')),
-        },
+        source: described(subject, analysis),
         examined: {
           contracts: (
             targets ?? analysis.contracts.filter(({ role }) => role !== 'interface').map(({ name }) => name)
           ).slice(0, 200),
           rules: Object.keys(RULES),
+          classes,
+          classesOf: allClasses,
         },
+        classesNotExamined: classesNotExamined(classes),
         notExamined: notExamined(subject, analysis, input.scope),
         contractAddress: input.contractAddress ?? null,
         implementation: subject.code?.proxy?.implementation ?? null,
@@ -269,6 +284,11 @@ export default defineService({
           ...(analysis.compiler === null
             ? [
                 'No compiler here took the source, so names and types were resolved by its text alone: rules see less.',
+              ]
+            : []),
+          ...(analysis.packages.length > 0
+            ? [
+                `Imports that were not sent were read from ${analysis.packages.join(', ')}; whether the contract was built with these versions is not known.`,
               ]
             : []),
           ...(cut
@@ -403,11 +423,41 @@ function auditId(
   return `audit_${createHash('sha256').update(facts).digest('hex').slice(0, 24)}`;
 }
 
+/** The source that was read, and what read it. */
+function described(subject: Subject, analysis: Analysis) {
+  return {
+    origin: subject.origin,
+    match: subject.match,
+    contractName: subject.contractName,
+    files: Object.keys(subject.sources).length,
+    lines: Object.values(subject.sources).reduce((sum, each) => sum + each.split('\n').length, 0),
+    pragma: analysis.pragma === null ? null : printable(analysis.pragma),
+    compiler: analysis.compiler,
+    compilerStated: subject.compilerSaid,
+    pragmaReplaced: analysis.pragmaReplaced,
+    typed: analysis.compiler !== null,
+    compilerError:
+      analysis.compilerError === null ? null : printable(analysis.compilerError.replace(/\s+/g, ' ')),
+    packages: analysis.packages,
+  };
+}
+
+/** The kinds of weakness that were not looked for, and why. */
+function classesNotExamined(examined: readonly FindingClass[]): { class: string; what: string }[] {
+  return [
+    ...Object.entries(UNEXAMINED_CLASSES).map(([name, what]) => ({ class: name, what })),
+    ...FINDING_CLASSES.filter((each) => !examined.includes(each)).map((each) => ({
+      class: each,
+      what: 'its rules need names and types, and no compiler took the source',
+    })),
+  ];
+}
+
 function notExamined(subject: Subject, analysis: Analysis, scope: string): string[] {
   return [
     'What the contract is meant to do: rules know patterns, not intentions.',
     'Prices, oracles and the economics of what it holds.',
-    'Inline assembly beyond the names of its instructions.',
+    'Memory and computed storage places in inline assembly; before 0.6, all of it.',
     ...(subject.origin === 'request' ? ['Whether the source is that of any deployed code.'] : []),
     ...(analysis.compiler === null ? ['Whatever needs types: no compiler took the source.'] : []),
     ...(scope === 'quick' ? ['Findings below HIGH: the scope is quick.'] : []),

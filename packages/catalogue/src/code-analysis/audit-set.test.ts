@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { judged, samples } from './audit-set.fixture.ts';
+
+/** Each kind of hole, and the rules of which one must find it: finding it by another is luck. */
+const RULES_OF: Readonly<Record<string, readonly string[]>> = {
+  callback: ['unprotected-callback'],
+  'divide-first': ['divide-before-multiply'],
+  downcast: ['unsafe-downcast'],
+  'drain-ether': ['unprotected-withdrawal'],
+  'drain-token': ['unprotected-token-payout', 'unprotected-approval'],
+  ecrecover: ['zero-signer'],
+  inflation: ['inflated-share'],
+  mint: ['unprotected-mint'],
+  owner: ['unprotected-authority'],
+  packed: ['packed-collision'],
+  'pull-from-anyone': ['pull-from-anyone'],
+  reentrancy: ['reentrancy'],
+  replay: ['signature-replay'],
+  slippage: ['no-slippage-limit'],
+  tokens: ['unchecked-transfer', 'exact-balance', 'locked-ether', 'stale-price'],
+  upgrade: ['unprotected-upgrade'],
+  'value-in-loop': ['value-in-loop'],
+};
+
+describe('textbook holes that the rules were written with', () => {
+  for (const sample of samples('tuned')) {
+    it(`${sample.kind}, ${sample.weak ? 'weak' : 'clean'}: ${sample.name}`, () => {
+      const { found, alarms, compilerError } = judged(sample);
+      assert.equal(compilerError, null);
+      const rules = alarms.map(({ rule }) => rule);
+      if (!sample.weak) return assert.deepEqual(rules, [], 'a false alarm');
+      assert(found, `nothing at the hole: ${rules.join(', ')}`);
+      assert(
+        rules.some((rule) => RULES_OF[sample.kind]?.includes(rule)),
+        `found by another rule: ${rules.join(', ')}`,
+      );
+    });
+  }
+});

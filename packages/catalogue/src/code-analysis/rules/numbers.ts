@@ -1,0 +1,189 @@
+/** Looks at numbers that lose something: cut to a smaller type, divided too early, or joined by the wrong sign. */
+import type { Known, Listener } from '../flow.ts';
+import { type Frame, meaning, returned } from '../meaning.ts';
+import {
+  bare,
+  type Contract,
+  contains,
+  type Expression,
+  isBuiltin,
+  type Routine,
+  textOf,
+  type Variable,
+} from '../syntax/tree.ts';
+import { argumentDecides, deeply, isZeroLiteral } from './caller.ts';
+import { type Finding, type Look, tell } from './finding.ts';
+
+const ORDERS = new Set(['<', '>', '<=', '>=']);
+
+/** Names of numbers that are no amounts. */
+const KEY_NAME = /id$|key$|nonce|salt|index$/i;
+
+/** Numbers of one entry. */
+export function numbers(contract: Contract, entry: Routine, into: Finding[]): Listener {
+  if (entry.role === 'constructor') return {};
+  const look = { contract, entry, into };
+  const isView = entry.mutability === 'view' || entry.mutability === 'pure';
+  return {
+    expression(expression, known, frame, statement) {
+      if (frame.routine.contract?.role === 'library' && /math|cast/i.test(frame.routine.contract.name))
+        return;
+      if (expression.kind === 'call' && expression.form === 'conversion' && !isView)
+        cut(look, expression, known, frame);
+      const factors =
+        expression.kind === 'binary' && expression.operator === '*'
+          ? ([expression.left, expression.right] as const)
+          : expression.kind === 'assignment' && expression.operator === '*='
+            ? ([expression.left, expression.right] as const)
+            : null;
+      // A comparison loses nothing by the order.
+      if (factors !== null && statement?.kind !== 'if') multiplied(look, expression, factors, frame);
+      if (expression.kind === 'binary' && expression.operator === '^')
+        joined(look, expression, [expression.left, expression.right], frame);
+    },
+  };
+}
+
+/** A conversion to a smaller type. */
+function cut(
+  look: Look,
+  conversion: Extract<Expression, { kind: 'call' }>,
+  known: Known,
+  frame: Frame,
+): void {
+  const [operand] = conversion.args;
+  if (operand === undefined) return;
+  const to = widthOf(conversion.type);
+  const from = widthOf(operand.type);
+  if (to === null || from === null || to.bits >= from.bits || to.bits === 160) return;
+  if (!argumentDecides(operand, frame) || isCutOnPurpose(operand, frame)) return;
+  // A key that is cut names another entry, and no other amount.
+  if (KEY_NAME.test(textOf(operand))) return;
+  if (isBounded(operand, frame, known, to.bits)) return;
+  tell(look, 'unsafe-downcast', conversion.place, frame, {
+    severity: known.callerKnown ? 'LOW' : 'MEDIUM',
+    confidence: 'medium',
+    detail: `${textOf(operand).slice(0, 80)} of ${operand.type} is cut to ${conversion.type}, and nothing says that it fits.`,
+  });
+}
+
+/** A factor that was divided. */
+function multiplied(
+  look: Look,
+  whole: Expression,
+  [left, right]: readonly [Expression, Expression],
+  frame: Frame,
+): void {
+  for (const [side, other] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    const divisor = divisorOf(side, frame, 0);
+    if (divisor === null || literalsAlone(side)) continue;
+    // Down to a whole step on purpose.
+    if (
+      textOf(meaning(divisor.expression, divisor.frame).expression) ===
+      textOf(meaning(other, frame).expression)
+    )
+      continue;
+    tell(look, 'divide-before-multiply', whole.place, frame, {
+      severity: 'MEDIUM',
+      confidence: 'medium',
+      detail: `${textOf(side).slice(0, 80)} was divided before it is multiplied by ${textOf(other).slice(0, 80)}.`,
+    });
+    return;
+  }
+}
+
+/** `10 ^ 18`. */
+function joined(
+  look: Look,
+  whole: Expression,
+  [left, right]: readonly [Expression, Expression],
+  frame: Frame,
+): void {
+  const [base, power] = [bare(left), bare(right)];
+  if (
+    base.kind !== 'literal' ||
+    power.kind !== 'literal' ||
+    !/^(2|10)$/.test(base.value) ||
+    !/^\d+$/.test(power.value)
+  )
+    return;
+  tell(look, 'power-by-xor', whole.place, frame, {
+    severity: 'HIGH',
+    confidence: 'high',
+    detail: `${textOf(whole)} is no power.`,
+  });
+}
+
+function widthOf(type: string): { bits: number } | null {
+  const match = /^u?int(\d+)$/.exec(type);
+  return match === null ? null : { bits: Number(match[1]) };
+}
+
+/** Masked, shifted, or the rest of a division: what is dropped is meant to be dropped. */
+function isCutOnPurpose(operand: Expression, frame: Frame): boolean {
+  for (const { expression: part } of deeply(operand, frame)) {
+    if (part.kind === 'binary' && /^(%|>>|<<|&|\|)$/.test(part.operator)) return true;
+    if (isBuiltin(part, 'block', 'timestamp') || isBuiltin(part, 'block', 'number')) return true;
+    if (part.kind === 'call' && part.form === 'call' && part.inAssembly === true) return true;
+  }
+  return false;
+}
+
+/** Whether what goes into it was compared before with anything but zero, or is of a smaller type itself. */
+function isBounded(operand: Expression, frame: Frame, known: Known, bits: number): boolean {
+  const names = new Set<Variable>();
+  let wide = false;
+  for (const { expression: part } of namesIn(operand, frame)) {
+    if (part.kind !== 'name' || part.target?.kind !== 'variable') continue;
+    names.add(part.target);
+    const width = widthOf(part.target.type);
+    if (width === null || width.bits > bits) wide = true;
+  }
+  if (!wide) return true;
+  return known.checks.some(({ condition, frame: at }) =>
+    contains(condition, (part) => {
+      if (part.kind !== 'binary' || !ORDERS.has(part.operator)) return false;
+      return [part.left, part.right].some((side, i) => {
+        const other = i === 0 ? part.right : part.left;
+        if (isZeroLiteral(other, at)) return false;
+        for (const { expression: one } of namesIn(side, at))
+          if (one.kind === 'name' && one.target?.kind === 'variable' && names.has(one.target)) return true;
+        return false;
+      });
+    }),
+  );
+}
+
+/** The parts of an expression, without what functions make of it. */
+function namesIn(expression: Expression, frame: Frame): Iterable<{ expression: Expression }> {
+  return deeply(expression, frame, 0, { parts: 500 }, false);
+}
+
+/** The divisor of a factor, through names and functions; null where it was not. */
+function divisorOf(
+  expression: Expression,
+  frame: Frame,
+  depth: number,
+): { expression: Expression; frame: Frame } | null {
+  const { expression: meant, frame: at } = meaning(expression, frame);
+  if (depth > 3) return null;
+  if (meant.kind === 'binary' && meant.operator === '/') return { expression: meant.right, frame: at };
+  if (meant.kind === 'binary' && meant.operator === '*')
+    return divisorOf(meant.left, at, depth + 1) ?? divisorOf(meant.right, at, depth + 1);
+  if (meant.kind !== 'call' || meant.form !== 'call' || meant.inAssembly === true) return null;
+  const callee = bare(meant.callee);
+  const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+  if (target?.kind !== 'routine' || target.contract?.role === 'library') return null;
+  for (const each of returned(meant, at)) {
+    const found = divisorOf(each.expression, each.frame, depth + 1);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function literalsAlone(expression: Expression): boolean {
+  return !contains(expression, (part) => part.kind === 'name' || part.kind === 'member');
+}
