@@ -13,6 +13,7 @@ const DAY_MS = 86_400_000;
 const RADIUS_M = 6_371_007.181;
 const RADIANS = Math.PI / 180;
 const FILL = -3_000;
+const VIIRS_FILL = -15_000;
 const MAX_COMPOSITES = 10;
 const MAX_REACH_KM = 100;
 
@@ -82,6 +83,27 @@ function products(seed: number): Readonly<Record<string, Product>> {
         const rank = sea ? -1 : Math.abs(latitude) > 70 ? 2 : clouds < 0.15 ? 3 : clouds < 0.4 ? 1 : 0;
         if (band.endsWith('reliability')) return rank;
         if (sea) return FILL;
+        const ndvi = greenness(seed, day, latitude, longitude);
+        return Math.round((band.endsWith('EVI') ? 0.6 * ndvi + 0.02 : ndvi) * 10_000);
+      },
+    },
+    VNP13A1: {
+      pixelM: 463.312716528,
+      firstDay: Date.UTC(2012, 0, 17) / DAY_MS,
+      lagDays: 24,
+      bands: {
+        '500_m_16_days_NDVI': { units: 'NDVI', scale: '0.0001' },
+        '500_m_16_days_EVI': { units: 'EVI', scale: '0.0001' },
+        '500_m_16_days_pixel_reliability': { units: 'rank', scale: '1' },
+      },
+      periods: (first, last) =>
+        yearsOf(first, last, (newYear, next) =>
+          Array.from({ length: Math.ceil((next - newYear) / 8) }, (_, at) => newYear + 8 * at),
+        ),
+      valueAt(band, day, latitude, longitude) {
+        const sea = !isLand(latitude, longitude);
+        if (band.endsWith('reliability')) return sea ? -4 : Math.abs(latitude) > 70 ? 8 : 0;
+        if (sea) return VIIRS_FILL;
         const ndvi = greenness(seed, day, latitude, longitude);
         return Math.round((band.endsWith('EVI') ? 0.6 * ndvi + 0.02 : ndvi) * 10_000);
       },

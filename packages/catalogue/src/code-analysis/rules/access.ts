@@ -242,7 +242,7 @@ export function accessControl(
     const receiver = meaning(call.callee, frame);
     const toCaller = isCaller(receiver.expression, receiver.frame);
     const root = rootOf(receiver.expression, receiver.frame);
-    if (!toCaller && root?.scope !== 'parameter') return;
+    if ((!toCaller && root?.scope !== 'parameter') || call.call.inAssembly === true) return;
     const place = call.call.place;
 
     const inverted = known.checks.find(({ condition, holds, frame: at }) =>

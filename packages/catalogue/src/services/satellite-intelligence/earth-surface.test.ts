@@ -231,6 +231,54 @@ describe('vegetation', () => {
     assert.equal(data.series[2].quality, 'cloudy');
   });
 
+  it('takes the successor where Terra has ended, and names it', async () => {
+    const asked: string[] = [];
+    const ended: FakeUpstreams = {
+      modis: {
+        pixels: async ({ product, band, first, last }) => {
+          asked.push(`${product} ${band}`);
+          const day =
+            product === 'MOD13Q1'
+              ? '2026-01-01'
+              : first > '2026-10-01' || first < '2026-01-01'
+                ? first
+                : '2026-10-24';
+          const value = band.endsWith('reliability') ? 3 : product === 'MOD13Q1' ? 1_000 : 5_000;
+          return reply('modis', {
+            pixelMeters: 463.3,
+            composites: day > last ? [] : [{ day, pixels: [{ lat: 41.6, lon: -93.6, value }] }],
+          });
+        },
+      },
+    };
+    const { data, notes } = await run(vegetation, { lat: 41.6, lon: -93.6 }, ended);
+    assert.deepEqual(
+      [
+        data.product,
+        data.ndvi,
+        data.quality,
+        data.compositeDate,
+        data.dataResolutionM,
+        data.image,
+        data.anomaly,
+      ],
+      ['VNP13A1', 0.5, 'marginal', '2026-10-24', 463.3, null, 0],
+    );
+    assert.match(
+      notes.join(' '),
+      /MOD13Q1 \(Terra\) has no composite for this day: VIIRS vegetation index VNP13A1/,
+    );
+    // The years before are of the same product.
+    assert.deepEqual(asked.slice(6), ['VNP13A1 500_m_16_days_NDVI', 'VNP13A1 500_m_16_days_NDVI']);
+    // A day before the successor's record is not asked of it.
+    asked.length = 0;
+    await assert.rejects(
+      run(vegetation, { lat: 1, lon: 1, date: '2011-06-01' }, ended),
+      failsWith(422, 'NOT_PUBLISHED', 'date'),
+    );
+    assert(asked.every((one) => one.startsWith('MOD13Q1')));
+  });
+
   it('judges no health without years to compare, nor on bare ground', async () => {
     const columns = { [ndvi]: [1_500], [evi]: [1_000], [reliability]: [0] };
     const bare = await run(vegetation, { lat: 1, lon: 1 }, field(columns));

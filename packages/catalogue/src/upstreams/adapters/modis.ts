@@ -8,18 +8,61 @@ const GRID_RADIUS_M = 6_371_007.181;
 /** The most composites that one request may ask for. */
 export const MODIS_MAX_COMPOSITES = 10;
 
-/** The MODIS product that is sold: its bands, and how the numbers in its pixels are read. */
+/** A product of vegetation indices: its bands, and how the numbers in its pixels are read. */
+export interface VegetationProduct {
+  product: string;
+  title: string;
+  firstDay: string;
+  /** How many days a composite covers. */
+  everyDays: number;
+  /** How many days after one composite the next begins. */
+  stepDays: number;
+  ndvi: string;
+  evi: string;
+  reliability: string;
+  /** A whole pixel value of 10,000 is an index of 1. */
+  scale: number;
+  /** What the pixel's own rank means; https://lpdaac.usgs.gov/products/mod13q1v061/ and vnp13a1v002. */
+  quality: Readonly<Record<number, 'good' | 'marginal' | 'snow or ice' | 'cloudy'>>;
+}
 export const VEGETATION_INDEX = {
   product: 'MOD13Q1',
   title: 'MODIS vegetation index MOD13Q1 (Terra)',
   firstDay: '2000-02-18',
   everyDays: 16,
+  stepDays: 16,
   ndvi: '250m_16_days_NDVI',
   evi: '250m_16_days_EVI',
   reliability: '250m_16_days_pixel_reliability',
-  /** A whole pixel value of 10,000 is an index of 1. */
   scale: 0.0001,
-} as const;
+  quality: { 0: 'good', 1: 'marginal', 2: 'snow or ice', 3: 'cloudy' },
+} as const satisfies VegetationProduct;
+/** The successor of Terra's product: from another satellite, coarser, and twice as often. */
+export const VIIRS_VEGETATION_INDEX = {
+  product: 'VNP13A1',
+  title: 'VIIRS vegetation index VNP13A1 (Suomi NPP)',
+  firstDay: '2012-01-17',
+  everyDays: 16,
+  stepDays: 8,
+  ndvi: '500_m_16_days_NDVI',
+  evi: '500_m_16_days_EVI',
+  reliability: '500_m_16_days_pixel_reliability',
+  scale: 0.0001,
+  quality: {
+    0: 'good',
+    1: 'good',
+    2: 'good',
+    3: 'marginal',
+    4: 'marginal',
+    5: 'marginal',
+    6: 'marginal',
+    7: 'cloudy',
+    8: 'snow or ice',
+    9: 'cloudy',
+    10: 'marginal',
+    11: 'marginal',
+  },
+} as const satisfies VegetationProduct;
 export const LAND_COVER = {
   product: 'MCD12Q1',
   title: 'MODIS land cover MCD12Q1 (Terra and Aqua)',
