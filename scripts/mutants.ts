@@ -3,6 +3,7 @@ import { type Mutant, mutantsIn } from './mutant.ts';
 import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
 import { CARDS_MUTANTS } from './mutants/cards.ts';
 import { CLIENT_MUTANTS } from './mutants/client.ts';
+import { CATALOGUE_MUTANTS } from './mutants/catalogue.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
@@ -32,4 +33,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...QUEUES_MUTANTS,
   ...PROXY_PRICES_MUTANTS,
   ...CLIENT_MUTANTS,
+  ...CATALOGUE_MUTANTS,
 ].flatMap(mutantsIn);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
-import type { ChatAnswer, ChatRequest } from '../../upstreams/adapters/ai.ts';
+import type { ChatAnswer, ChatRequest, ModelCost } from '../../upstreams/adapters/ai.ts';
 import { reply, runContext } from '../run-context.fixture.ts';
 import inference from './ai-inference.ts';
 
@@ -12,7 +12,7 @@ const said: ChatAnswer = {
   usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
 };
 
-function backend(value: Partial<ChatAnswer> = {}, sandbox = false) {
+function backend(value: Partial<ChatAnswer> = {}, sandbox = false, cost: ModelCost | null = null) {
   const asked: ChatRequest[] = [];
   const signals: AbortSignal[] = [];
   const context = runContext({
@@ -20,6 +20,7 @@ function backend(value: Partial<ChatAnswer> = {}, sandbox = false) {
       configured: ['small', 'large'],
       offered: async () => ['small', 'large'],
       standsFor: (name) => (name === 'gpt-4o' ? 'large' : null),
+      costOf: () => cost,
       tell: async () => assert.fail('nobody asked for pieces'),
       complete: async (request, signal) => {
         asked.push(request);
@@ -131,4 +132,42 @@ it('bounds what it takes, in bytes', () => {
   ]) {
     assert.equal(fits(wrong), false, JSON.stringify(wrong));
   }
+});
+
+it('refuses what could cost more than it pays, before anything is asked or settled, and says the most', async () => {
+  // 15 USD for a million tokens written, 3 for a million sent: 0.05 USD are 3,333 tokens less a fifth of what is sent.
+  const dear = { inputMicros: 3_000_000n, outputMicros: 15_000_000n };
+  const most = Math.floor((50_000 - (2 + 32) * 3) / 15);
+  const ask = (maxTokens: number, prompt = 'Hi') => inference.input.parse({ prompt, maxTokens });
+  const { asked, context } = backend({}, false, dear);
+  await inference.run(ask(most), context);
+  assert.equal(asked[0]?.maxTokens, most);
+  await inference.beforeSettling?.(ask(most), context);
+  for (const attempt of [
+    () => inference.run(ask(most + 1), context),
+    () => inference.beforeSettling?.(ask(most + 1), context) ?? Promise.resolve(),
+  ])
+    await assert.rejects(attempt, (error: unknown) => {
+      assert.ok(error instanceof ServiceFailure);
+      assert.match(error.message, new RegExp(`at most ${most} tokens`));
+      return failsWith(400, 'ABOVE_COST_CAP', 'maxTokens')(error);
+    });
+  // A prompt that costs more by itself, counted in bytes and not in letters.
+  await assert.rejects(
+    inference.run(
+      ask(1, '\u{6f22}'.repeat(5_400)),
+      backend({}, false, { ...dear, inputMicros: 4_000_000n }).context,
+    ),
+    failsWith(400, 'ABOVE_COST_CAP', 'prompt'),
+  );
+  await assert.rejects(
+    inference.run(ask(1), backend({}, false, { inputMicros: 0n, outputMicros: 50_001_000_000n }).context),
+    failsWith(400, 'ABOVE_COST_CAP', 'prompt'),
+  );
+  assert.equal(asked.length, 1);
+  // What costs nothing is not capped.
+  await inference.run(
+    ask(4_096, 'a'.repeat(16_384)),
+    backend({}, false, { inputMicros: 0n, outputMicros: 0n }).context,
+  );
 });

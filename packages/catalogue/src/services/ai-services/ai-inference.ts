@@ -2,9 +2,14 @@ import { limit, numberBetween, outsiderLines, outsiderText, text } from '@farebo
 import { answer, type Source } from '@farebox/core/words/answer';
 import { noAnswer, ServiceFailure } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { ChatAnswer, ChatRequest } from '../../upstreams/adapters/ai.ts';
+import type { ChatAnswer, ChatRequest, ModelCost } from '../../upstreams/adapters/ai.ts';
 import { defineService } from '../define.ts';
 
+const PRICE_USD = '0.05';
+const PRICE_MICROS = 50_000n;
+/** Tokens beside the text: roles and marks of the form in which a model is asked. */
+const FORM_TOKENS = 32;
+const TOKENS_IN_A_MILLION = 1_000_000n;
 const PROMPT_BYTES = 16_384;
 const SYSTEM_BYTES = 8_192;
 
@@ -37,7 +42,7 @@ export default defineService({
   path: 'ai-inference',
   name: 'AI Inference',
   tag: 'AI Services',
-  priceUsd: '0.05',
+  priceUsd: PRICE_USD,
   mpp: true,
   featured: true,
   summary:
@@ -70,6 +75,9 @@ export default defineService({
   },
   needs: ['ai'],
   timeoutMs: 25_000,
+  async beforeSettling(input, { upstreams }) {
+    await chatOf(input, upstreams.ai);
+  },
   async run(input, { upstreams, signal, version }) {
     const asked = await chatOf(input, upstreams.ai);
     const { value, source } = await upstreams.ai.complete(asked, signal);
@@ -91,14 +99,42 @@ export default defineService({
 
 type Input = z.output<typeof input>;
 
+/** @throws ServiceFailure 400 for a model that is not on offer, and for what could cost more than it pays */
 async function chatOf(input: Input, ai: Models): Promise<ChatRequest> {
+  const model = await chosenModel(input.model, input.strictModel, ai);
+  const cost = ai.costOf(model);
+  if (cost !== null) assertPaidFor(input, model, cost);
   return {
-    model: await chosenModel(input.model, input.strictModel, ai),
+    model,
     system: input.systemPrompt,
     prompt: input.prompt,
     maxTokens: input.maxTokens,
     temperature: input.temperature,
   };
+}
+
+/**
+ * Refuses what could cost the operator more than its price: each byte sent counts as a token, which it is at most, and each
+ * token that the answer may have as written.
+ */
+function assertPaidFor(input: Input, model: string, cost: ModelCost): void {
+  const sent = Buffer.byteLength(input.prompt) + Buffer.byteLength(input.systemPrompt ?? '');
+  const budget = PRICE_MICROS * TOKENS_IN_A_MILLION;
+  const left = budget - BigInt(sent + FORM_TOKENS) * cost.inputMicros;
+  const most = left < 0n ? 0n : cost.outputMicros === 0n ? BigInt(input.maxTokens) : left / cost.outputMicros;
+  if (most >= BigInt(input.maxTokens)) return;
+  const forOne = budget - cost.outputMicros;
+  const mostBytes =
+    forOne <= 0n || cost.inputMicros === 0n ? 0n : forOne / cost.inputMicros - BigInt(FORM_TOKENS);
+  throw new ServiceFailure({
+    status: 400,
+    code: 'ABOVE_COST_CAP',
+    message:
+      most > 0n
+        ? `For this price ${model} may write at most ${most} tokens to a prompt of this length: send maxTokens ${most} or less, or a shorter prompt.`
+        : `For this price ${model} takes at most ${mostBytes < 0n ? 0n : mostBytes} bytes of prompt and systemPrompt together; these are ${sent}.`,
+    field: most > 0n ? 'maxTokens' : 'prompt',
+  });
 }
 
 /** @throws noAnswer when the model said nothing, or its answer was filtered */
@@ -144,6 +180,7 @@ interface Models {
   configured: readonly string[];
   offered(): Promise<readonly string[]>;
   standsFor(asked: string): string | null;
+  costOf(model: string): ModelCost | null;
 }
 
 /**

@@ -162,6 +162,26 @@ it('reports at the start what is wrong with the map', () => {
   for (const wrong of ['a', '=b', 'a=', 'a*b=c', 'a=b=c']) assert.notEqual(check?.(wrong), null, wrong);
 });
 
+it('knows what a model costs: its own entry, else the one for all, in micro-USD for a million tokens', async () => {
+  const costs = async (AI_COST_PER_MTOK: string) =>
+    againstLocalServer(
+      ai,
+      { settings: { AI_MODEL: 'small,large', AI_COST_PER_MTOK } },
+      () => ({ body: '{}' }),
+      async (api) => ['small', 'large'].map((model) => api.costOf(model)),
+    );
+  const [dear, cheap] = [
+    { inputMicros: 3_000_000n, outputMicros: 15_000_000n },
+    { inputMicros: 50_000n, outputMicros: 400_001n },
+  ];
+  assert.deepEqual(await costs('3/15'), [dear, dear]);
+  assert.deepEqual(await costs('0.05/0.400001, large=3/15'), [cheap, dear]);
+  assert.deepEqual(await costs('large=3/15'), [null, dear]);
+  const check = ai.settings?.AI_COST_PER_MTOK?.check;
+  for (const wrong of ['', '3', '3/', '/3', '-1/2', '1/2,1/2', 'a=1/2,a=3/4', '1/1e9', '1.0000001/2'])
+    assert.notEqual(check?.(wrong), null, wrong);
+});
+
 it('is not configured without a model', async () => {
   const connection = connectUpstream(
     ai,

@@ -92,6 +92,30 @@ interface MappedName {
   model: string;
 }
 
+/** What a model costs the operator, in micro-USD for a million tokens. */
+export interface ModelCost {
+  inputMicros: bigint;
+  outputMicros: bigint;
+}
+
+const COST = /^(?:([^=,\s]+)=)?(\d{1,6}(?:\.\d{1,6})?)\/(\d{1,6}(?:\.\d{1,6})?)$/;
+
+/** Costs by model, the empty name for all others; null when the text is not such a list. */
+function parseCosts(text: string): Map<string, ModelCost> | null {
+  const costs = new Map<string, ModelCost>();
+  for (const entry of text.split(',').map((each) => each.trim())) {
+    const [whole, model = '', input = '', output = ''] = COST.exec(entry) ?? [];
+    if (whole === undefined || costs.has(model)) return null;
+    costs.set(model, { inputMicros: microsOf(input), outputMicros: microsOf(output) });
+  }
+  return costs;
+}
+
+function microsOf(usd: string): bigint {
+  const [whole = '0', part = ''] = usd.split('.');
+  return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0'));
+}
+
 /** Null when the text is not such a list. */
 function parseModelMap(text: string): MappedName[] | null {
   const entries = text
@@ -143,6 +167,15 @@ export const ai = defineUpstream({
           ? 'must be names=model, comma-separated, `*` at the end of a name at most'
           : null,
     },
+    AI_COST_PER_MTOK: {
+      describe:
+        'What the models cost you, in USD for a million tokens sent and written, such as `0.5/1.5`, or by model `small=0.1/0.4,large=3/15`. A call that could cost more than its price is refused before it is paid, with the most that it may ask; without this nothing is capped',
+      required: false,
+      check: (value) =>
+        parseCosts(value) === null
+          ? 'must be input/output in USD, or model=input/output, comma-separated'
+          : null,
+    },
     AI_SILENCE_SECONDS: {
       describe: `How long, in seconds, the model's server may be silent while it streams, also before the first piece: 1 to 120; ${DEFAULT_SILENCE_SECONDS} unless set. A slow machine with a long prompt needs more`,
       required: false,
@@ -159,9 +192,12 @@ export const ai = defineUpstream({
       .map((name) => name.trim())
       .filter((name) => name !== '');
     const map = parseModelMap(http.settings.AI_MODEL_MAP ?? '') ?? [];
+    const costs = parseCosts(http.settings.AI_COST_PER_MTOK ?? '');
     return {
       /** The models that the operator sells, the default first; empty when none is configured. */
       configured: configured as readonly string[],
+      /** What a model costs, as the operator says; null where they do not. */
+      costOf: (model: string): ModelCost | null => costs?.get(model) ?? costs?.get('') ?? null,
       /** The model that the operator maps a requested name to; null when there is none. */
       standsFor(asked: string): string | null {
         const wanted = asked.toLowerCase();
