@@ -9,6 +9,7 @@ import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
+import { PAGE_MUTANTS } from './mutants/pages.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
 import { PROXY_MUTANTS } from './mutants/proxy.ts';
 import { PROXY_PRICES_MUTANTS } from './mutants/proxy-prices.ts';
@@ -34,4 +35,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...PROXY_PRICES_MUTANTS,
   ...CLIENT_MUTANTS,
   ...CATALOGUE_MUTANTS,
+  ...PAGE_MUTANTS,
 ].flatMap(mutantsIn);

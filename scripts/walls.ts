@@ -394,6 +394,11 @@ export const SHOP: House = {
       because: 'It puts the parts together.',
     },
     {
+      room: 'guides.ts',
+      knows: [CORE_PACKAGE],
+      because: 'The documents stand beside the shop, and the fare box shows what it is given.',
+    },
+    {
       room: 'main.ts',
       knows: ['', CORE_PACKAGE, '/packages/catalogue/', '/packages/yield/', '/packages/proxy/', PROCESS],
       because: 'It starts and stops the process.',

@@ -9,7 +9,6 @@ import type { ConfigOf } from '@farebox/core/config';
 import { CUSTODY, openCustody } from '@farebox/core/custody/part';
 import { DATABASE } from '@farebox/core/db/declared';
 import { booksOf } from '@farebox/core/declared';
-import { openPages } from '@farebox/core/discovery/pages';
 import { openDiscovery } from '@farebox/core/discovery/part';
 import { assemble, type HouseNeeds, openHouse } from '@farebox/core/house';
 import { IDENTITY, openIdentity } from '@farebox/core/identity/part';
@@ -38,6 +37,7 @@ import { EVM_YIELD, openEvmYield } from '@farebox/yield/evm/part';
 import { FREE_READS, openFreeReads } from '@farebox/yield/free-reads/part';
 import { openYieldKeeper, YIELD_KEEPER } from '@farebox/yield/keeper/part';
 import { openSolanaYield, SOLANA_YIELD } from '@farebox/yield/solana/part';
+import { GUIDES, openGuidedPages } from './guides.ts';
 
 const FOUNDATION = [DATABASE, SECRETS, SOURCES, TERMS, MAIL, WEBHOOKS, OPERATOR, OPERATIONS] as const;
 const PAYMENT = [KEYS, PAID_CALL, X402, MPP, CARDS, SOLD_KEYS, TOPUP, MCP, A2A] as const;
@@ -60,7 +60,7 @@ type AppNeeds = HouseNeeds & {
 export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const { nowMs, pools } = given;
   const { host, production, publicUrl } = config.house;
-  const house = openHouse(config.house, given);
+  const house = openHouse(config.house, { ...given, errorCodes: GUIDES.errors });
   const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);
@@ -96,7 +96,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   });
   const atX402 = openX402Door(house, { rails, sales });
   const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
-  const pages = openPages(house);
+  const pages = openGuidedPages(house);
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,

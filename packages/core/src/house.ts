@@ -43,6 +43,8 @@ export interface HouseNeeds {
   tags: Readonly<Record<string, string>>;
   /** Paths of services that there are and that are not sold here; none unless given. */
   leftOut?: readonly string[];
+  /** The codes of errors that this server has a page about; none unless given. */
+  errorCodes?: { has(code: string): boolean };
   logger: FastifyBaseLogger;
   nowMs(): number;
 }
@@ -60,6 +62,7 @@ export interface HouseNeeds {
 export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
   const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
   const { pools, baseUrl, version, services, tags, leftOut = [], logger, nowMs } = needs;
+  const { errorCodes } = needs;
   const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
   const shelf = new Shelf({ services, tags, leftOut }, nowMs);
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
@@ -81,6 +84,7 @@ export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
         return shelf.firstCall.body;
       },
     },
+    docUrlOf: (code) => (errorCodes?.has(code) === true ? `${baseUrl}/docs/errors/${code}` : null),
     callsFor: (amountUsd) => callsBought(amountUsd, shelf.services),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
@@ -129,7 +133,11 @@ export function assemble(
   parts: readonly Part[],
   routes: Route[],
 ): Server {
-  const http = createHttpServer(house.logger, { lost: parts.find(({ lost }) => lost !== undefined)?.lost });
+  const http = createHttpServer(house.logger, {
+    lost: parts.find(({ lost }) => lost !== undefined)?.lost,
+    payPage: parts.find(({ payPage }) => payPage !== undefined)?.payPage,
+    docUrlOf: house.docUrlOf,
+  });
   http.addHook('onRoute', ({ method, url, config }) => {
     const { operation } = config ?? {};
     for (const each of [method].flat())

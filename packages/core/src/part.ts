@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client';
 import type { Pools } from './db/connection.ts';
 import type { WatchedQueue } from './db/leased-queue.ts';
 import type { StartPatience } from './db/start-patience.ts';
+import type { PayPage } from './http/asked-form.ts';
 import type { Described } from './http/operation.ts';
 import type { AddressReader } from './http/proxy-check.ts';
 import type { RateLimit, ReturningLimit } from './http/rate-limit.ts';
@@ -30,6 +31,8 @@ export interface House {
   shelf: Shelf;
   /** The call of a service that somebody with a new key is shown; it follows the shelf. */
   firstCall: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
+  /** The address that tells of a code of errors; null: nothing does. */
+  docUrlOf(code: string): string | null;
   /** How many calls whole dollars of credit buy, in words. */
   callsFor(amountUsd: number): string;
   logger: FastifyBaseLogger;
@@ -52,6 +55,8 @@ export interface Part {
   assets?: Readonly<Record<string, string>>;
   /** The page for browsers that ask for what is not there. One part has it. */
   lost?: LostPage;
+  /** The page for browsers that ask for what costs something. One part has it. */
+  payPage?: PayPage;
   /** Headers of requests to it, beside those of any request: a browser asks before it sends them. Read for each who asks. */
   readonly requestHeaders?: readonly string[];
   /** Why it cannot sell these services, in a sentence; null: it can. */

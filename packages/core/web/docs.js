@@ -199,13 +199,15 @@ async function showDetail(moveFocus) {
   const id = addressed();
   document.documentElement.dataset.view = id === null ? 'list' : 'service';
   if (id === null) {
-    document.title = `Services · ${SHOP}`;
+    document.title = `Docs · ${SHOP}`;
     return;
   }
   lastSeen = id;
   const back = () => el('a', { class: 'back', href: '/docs', 'data-link': true }, '← All services');
+  // What the server has drawn stays until there is more.
+  const isDrawn = detail.querySelector('h1')?.dataset.service === id;
   const waiting = setTimeout(() => {
-    if (addressed() === id)
+    if (addressed() === id && !isDrawn)
       detail.replaceChildren(back(), el('p', { class: 'soft', role: 'status' }, 'Loading the service …'));
   }, 300);
   try {
@@ -213,10 +215,12 @@ async function showDetail(moveFocus) {
     if (addressed() !== id) return;
     document.title = `${recipe.name} · ${SHOP}`;
     detail.replaceChildren(...serviceDetail(recipe));
+    // The section was not there when the browser looked for it.
+    if (!moveFocus && location.hash !== '') document.getElementById(location.hash.slice(1))?.scrollIntoView();
     if (moveFocus) detail.querySelector('h1')?.focus({ preventScroll: true });
   } catch (error) {
     if (addressed() !== id) return;
-    document.title = `Services · ${SHOP}`;
+    document.title = `Docs · ${SHOP}`;
     detail.replaceChildren(
       back(),
       error.status === 404

@@ -27,12 +27,22 @@ export function serviceDetail(recipe) {
     section(
       'What you get',
       el('p', { class: 'soft' }, ...prose(recipe.answer.description)),
+      exampleAnswer(recipe),
       answerFields(recipe),
     ),
     recipe.streaming === null
       ? null
       : section('In pieces', el('p', { class: 'soft' }, ...prose(recipe.streaming.description))),
-    section('When it fails', el('p', { class: 'soft' }, recipe.charged), errorTable(recipe.errors)),
+    section(
+      'When it fails',
+      el('p', { class: 'soft' }, recipe.charged),
+      el(
+        'details',
+        {},
+        el('summary', {}, `${recipe.errors.map(({ status }) => status).join(', ')}: as for every service`),
+        errorTable(recipe.errors),
+      ),
+    ),
   ].filter((part) => part !== null);
 }
 
@@ -52,7 +62,24 @@ function chainsLine({ readable, notReadable }) {
 }
 
 function section(title, ...children) {
-  return el('section', {}, el('h2', {}, title), ...children);
+  return el('section', { id: IDS[title] }, el('h2', {}, title), ...children);
+}
+
+const LONGEST_OPEN_LINES = 40;
+
+/** By which other pages link to a section. */
+const IDS = { 'Try it': 'try', 'From code': 'code' };
+
+/** What an answer looks like; null where it is no JSON. */
+function exampleAnswer({ answer }) {
+  if (answer.example === undefined) return null;
+  const text = JSON.stringify(answer.example, null, 2);
+  return el(
+    'details',
+    { open: text.split('\n').length <= LONGEST_OPEN_LINES },
+    el('summary', {}, 'An example, with placeholders for values'),
+    codeBlock(text, 'the example of an answer'),
+  );
 }
 
 /** Its fields where it is JSON; else what it is. */
@@ -93,6 +120,13 @@ function examples(recipe) {
   );
 }
 
+/** The pages about codes. */
+function codeLinks(codes) {
+  // A server without guides has no such pages.
+  if (document.querySelector('footer a[href="/docs/errors"]') === null) return [];
+  return codes.flatMap((code) => [' ', el('a', { href: `/docs/errors/${code}` }, el('code', {}, code))]);
+}
+
 function errorTable(errors) {
   return el(
     'div',
@@ -108,13 +142,13 @@ function errorTable(errors) {
       el(
         'tbody',
         {},
-        ...errors.map(({ status, meaning, remedy }) =>
+        ...errors.map(({ status, meaning, remedy, codes }) =>
           el(
             'tr',
             {},
             el('th', { scope: 'row' }, el('code', {}, String(status))),
             el('td', {}, ...prose(meaning)),
-            el('td', {}, ...prose(remedy)),
+            el('td', {}, ...prose(remedy), ...codeLinks(codes)),
           ),
         ),
       ),

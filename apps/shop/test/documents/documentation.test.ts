@@ -8,7 +8,9 @@ import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { NAME_RECALL, NAMESAKES } from '../../../../packages/catalogue/src/compliance/name-recall.ts';
 import { CALL_ERRORS } from '../../../../packages/core/src/discovery/call-errors.ts';
+import { readGuides } from '../../../../packages/core/src/discovery/guides.ts';
 import { NETWORKS } from '../../../../packages/core/src/rails/x402/networks.ts';
+import { errorCodes } from '../../../../scripts/error-codes.ts';
 import { SOURCES, serverFiles } from '../../../../scripts/packages.ts';
 import { changed, linesOf, shownChanges } from '../shown-change.fixture.ts';
 
@@ -477,5 +479,36 @@ describe('how names are compared with lists', () => {
     for (const [of, { review, strong }] of Object.entries(NAMESAKES)) {
       assert(text.includes(`| ${of} | ${review} % | ${strong} % |`), of);
     }
+  });
+});
+
+describe('errors.md', () => {
+  const declared = () => readGuides(join(ROOT, 'docs')).errors;
+
+  test('declares each code that the server answers with, and none that it does not', () => {
+    const codes = errorCodes(ROOT);
+    assert.deepEqual(
+      codes.filter((code) => !declared().has(code)),
+      [],
+      'Say in docs/errors.md what happened, and what to do.',
+    );
+    const source = sourceOf('**/*.ts');
+    const made = (code: string) => source.includes(`'${code}'`) || MPP_REFUSALS.has(code);
+    assert.deepEqual(
+      [...declared().keys()].filter((code) => !codes.includes(code) && !made(code)),
+      [],
+    );
+  });
+
+  test('names each status that a code is made with', () => {
+    const made =
+      /(?:new Problem\(\s*(\d{3}),\s*|(noAnswer)\(\s*|(unavailable)\(\s*|(new PaymentRefused)\(\s*)'([A-Z_\d]+)'/g;
+    const pairs = [...sourceOf('**/*.ts').matchAll(made)].map(
+      ([, status, noAnswer, away, _refused, code = '']) =>
+        [code, status ?? (noAnswer ? '422' : away ? '503' : '402')] as const,
+    );
+    assert(pairs.length > 200);
+    const wrong = pairs.filter(([code, status]) => declared().get(code)?.status.includes(status) === false);
+    assert.deepEqual(wrong, []);
   });
 });

@@ -191,16 +191,19 @@ test('nothing is sold from a source that nobody has agreed with, and all of it s
   assert(sold >= 10, `${sold} services can be bought without any agreement`);
 });
 
-test('without the key that its source wants a service is not sold, and every door names the variable', async () => {
+test('without the key that its source wants a service is not sold, and every door says so and leaves the operator’s variables out', async () => {
   const listed: { services: Record<string, never>[] } = await jsonOf(get('/x402/catalog'));
   const line = listed.services.find(({ id }) => id === 'fire-alerts');
   const { example } = await jsonOf(get('/x402/recipes/fire-alerts'));
   const response = await shop.call('fire-alerts', key, example);
   const { requestId: _http, ...overHttp } = await jsonOf(response);
   assert.equal(response.status, 503);
-  assert.match(overHttp.message, /firms is not configured: set UPSTREAM_FIRMS_API_KEY\. Nothing was charged/);
+  assert.match(overHttp.message, /firms is not connected in this shop\. Nothing was charged/);
   assert.deepEqual([line?.available, overHttp.charged], [false, false]);
-  assert.match(String(line?.unavailableMessage), /UPSTREAM_FIRMS_API_KEY/);
+  assert.equal(
+    line?.unavailableMessage,
+    'Fire Alerts is not for sale now: firms is not connected in this shop.',
+  );
 
   const { result } = await tool('fire_alerts', example);
   const { requestId: _mcp, ...asTool } = result.structuredContent;

@@ -452,6 +452,7 @@ const SHARED_SCHEMAS = {
       message: { type: 'string' },
       code: { type: 'string', description: 'For programs' },
       requestId: { type: 'string' },
+      docUrl: { type: 'string', format: 'uri', description: 'A page about the code.' },
       charged: { type: ['boolean', 'null'], description: 'Null: a chain has still to say' },
     },
     required: ['error', 'message'],

@@ -3,7 +3,8 @@ import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LOGO_PATH, logoUrlOf, type Shop } from '../shop.ts';
 import type { Route } from './context.ts';
-import { asMarkup, framed, SITE_LINKS } from './page-frame.ts';
+import { type Guides, NO_GUIDES } from './guides.ts';
+import { asMarkup, FOOT_LINKS, framed, SITE_LINKS } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../web');
@@ -15,6 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
 };
 
 /**
@@ -41,7 +43,7 @@ const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 };
 /** Headers by which an operator's picture may do nothing when it is opened by itself. */
-const PICTURE_HEADERS = {
+export const PICTURE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 };
 
@@ -63,11 +65,47 @@ function suggested(path: string): string {
   return `<p class="lead">Did you mean <a href="${shown}">${shown}</a>?</p>`;
 }
 
+/** Addresses of pages that the bar does not link to. Pages about one purchase have none that stays. */
+const OWN_ADDRESSES: Readonly<Record<string, string>> = { 'index.html': '/', 'devices.html': '/devices' };
+
+/** A page whose main part is made, and not read from a file. */
+export interface MadePage {
+  /** Its address, without a trailing slash; null: it has none that stays. */
+  path: string | null;
+  title: string;
+  description: string;
+  /** What stands in `<main>`, as markup. */
+  main: string;
+  /** The name by which the bar links to it. */
+  name?: string;
+  /** The file of its script, which it can be read without. */
+  script?: string;
+}
+
+/** A page's file with its places filled. */
+export interface FilledPage {
+  file: string;
+  path: string;
+  title: string;
+  description: string;
+  view?: string;
+  /** Markup by the text that it replaces in the file. */
+  places: Readonly<Record<string, string>>;
+}
+
 /** The pages for people, each read once. */
 export interface Pages {
   /** Those of the whole app, filled as they are registered: the bar of a page links to what is served. */
   routes: Route[];
   send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
+  /** A page that is made of its main part. */
+  made(page: MadePage): Published;
+  /** A page's file with its places filled. */
+  filled(page: FilledPage): Published;
+  /** What there is to read beside the catalog. */
+  guides: Guides;
+  /** The headers of every page. */
+  headers: Readonly<Record<string, string>>;
   /** Sends the page for somebody whose address leads nowhere. @param meant the address that was probably meant */
   sendLost(reply: FastifyReply, meant: string | null): FastifyReply;
   /** Sends the shop's logo; null when it is not a file. */
@@ -75,10 +113,15 @@ export interface Pages {
 }
 
 /**
+ * @param about.baseUrl the public address, without a trailing slash
  * @param about.sandbox adds a ribbon at the top of every page
  * @param about.shop its name and logo appear in the bar at the top
+ * @param guides what there is to read beside the catalog
  */
-export function openPages({ sandbox, shop }: { sandbox: boolean; shop: Shop }): Pages {
+export function openPages(
+  { baseUrl, sandbox, shop }: { baseUrl: string; sandbox: boolean; shop: Shop },
+  guides: Guides = NO_GUIDES,
+): Pages {
   const routes: Route[] = [];
   const files = new Map<string, Published>();
   const isServed = (path: string) => routes.some((route) => route.method === 'GET' && route.path === path);
@@ -92,18 +135,25 @@ export function openPages({ sandbox, shop }: { sandbox: boolean; shop: Shop }): 
     if (known !== undefined) return known;
     const type = FILES.get(name);
     if (type === undefined) throw new Error(`there is no page ${name}`);
-    const content = readFileSync(join(WEB_FOLDER, name), 'utf8');
-    const links = SITE_LINKS.filter(({ href }) => isServed(href));
-    const read = publish(
-      type,
-      type === HTML ? framed(content, { name, links, sandbox, shop: named }) : content,
-    );
+    const content = readFileSync(join(WEB_FOLDER, name));
+    const path = SITE_LINKS.find(({ page }) => page === name)?.href ?? OWN_ADDRESSES[name] ?? null;
+    const read = publish(type, type === HTML ? inFrame(content.toString(), { name, path }) : content);
     files.set(name, read);
     return read;
   }
 
+  const inFrame: InFrame = (page, about) => {
+    const links = SITE_LINKS.filter(({ href }) => isServed(href));
+    const foot = FOOT_LINKS.filter(({ href }) => isServed(href));
+    return framed(page, { ...about, links, foot, baseUrl, sandbox, shop: named });
+  };
+
   return {
     routes,
+    headers,
+    guides,
+    made: (page) => publish(HTML, madePage(page, inFrame)),
+    filled: (page) => publish(HTML, filledPage(page, inFrame)),
     send(request, reply, name) {
       reply.headers(headers);
       return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
@@ -123,6 +173,32 @@ export function openPages({ sandbox, shop }: { sandbox: boolean; shop: Shop }): 
   };
 }
 
+/** Puts the frame around a page. */
+type InFrame = (
+  page: string,
+  about: { name: string; path: string | null; view?: string; asText?: string },
+) => string;
+
+function madePage({ path, title, description, main, name = '', script }: MadePage, inFrame: InFrame): string {
+  const loaded = script === undefined ? '' : `<script type="module" src="/assets/${script}"></script>\n`;
+  const page = `${headOf(title, description)}${loaded}<body class="reading">\n<main id="main" tabindex="-1">\n${main}\n</main>`;
+  return inFrame(page, { name, path, ...(path === null ? {} : { asText: `${path}.md` }) });
+}
+
+function filledPage({ file, path, title, description, places, view }: FilledPage, inFrame: InFrame): string {
+  const page = readFileSync(join(WEB_FOLDER, file), 'utf8').replace(
+    /^<title>.*\n<meta name="description".*\n/,
+    () => headOf(title, description),
+  );
+  const shown = view === undefined ? {} : { view };
+  const whole = inFrame(page, { name: file, path, asText: `${path}.md`, ...shown });
+  return Object.entries(places).reduce((text, [place, markup]) => text.replace(place, () => markup), whole);
+}
+
+function headOf(title: string, description: string): string {
+  return `<title>${asMarkup(title)} · {{shop}}</title>\n<meta name="description" content="${asMarkup(description)}">\n`;
+}
+
 /** Serves the pages of the parts. @param assets files by their addresses */
 export function assetRoutes(
   app: FastifyInstance,
@@ -133,17 +209,8 @@ export function assetRoutes(
     app.get(path, (request, reply) => pages.send(request, reply, file));
 }
 
-/**
- * Serves the documentation, and what every page loads.
- *
- * @param isService whether a path names a service, for the status of a deep link
- */
-export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path: string) => boolean): void {
-  app.get('/docs', (request, reply) => pages.send(request, reply, 'docs.html'));
-  app.get<{ Params: { service: string } }>('/docs/:service', (request, reply) => {
-    if (!isService(request.params.service)) reply.code(404);
-    return pages.send(request, reply, 'docs.html');
-  });
+/** Serves what every page loads. */
+export function pageRoutes(app: FastifyInstance, pages: Pages): void {
   const { sendLogo } = pages;
   if (sendLogo !== null) app.get(LOGO_PATH, (request, reply) => sendLogo(request, reply));
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));

@@ -7,6 +7,7 @@ import { createCardSigner } from './card-signature.ts';
 import type { DiscoveryContext } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 import { assetRoutes, type Pages } from './pages.ts';
+import { payPageOf } from './pay-page.ts';
 import { discoveryRoutes } from './routes.ts';
 
 /** Opens what the outside reads about this server: documents and pages, rendered from what it serves. */
@@ -29,8 +30,45 @@ export function openDiscovery(
   const { routes } = pages;
   const cardSigner = createCardSigner(secrets);
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
+  const contextOf = (bodyBytes: number): DiscoveryContext => ({
+    product: OWN_NAME,
+    shop: { ...house.shop, logoUrl: logoUrlOf(house.shop, baseUrl) },
+    version,
+    baseUrl,
+    sandbox,
+    get tags() {
+      return shelf.tags;
+    },
+    get leftOut() {
+      return shelf.leftOut;
+    },
+    get services() {
+      return shelf.services;
+    },
+    availability,
+    cardCheckout,
+    cardSigner,
+    described,
+    routes,
+    nowMs,
+    rails: {
+      get x402() {
+        return needs.x402();
+      },
+      get mpp() {
+        return needs.mpp();
+      },
+    },
+    get trial() {
+      if (!needs.sales.promisesTrials()) return null;
+      return { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS };
+    },
+    tiers: CREDIT_TIERS,
+    limits: { requestsPerMinute: rateLimitPerKey, bodyBytes },
+  });
   return {
     name: 'discovery',
+    payPage: payPageOf(pages, () => contextOf(0)),
     operations: [
       DOCUMENT_OPERATIONS,
       { ...WALLET_DOCUMENTS, offered: () => needs.x402() !== null },
@@ -41,42 +79,7 @@ export function openDiscovery(
       // Two parts may use the same page, which is served once.
       const assets = needs.parts().flatMap((part) => Object.entries(part.assets ?? {}));
       assetRoutes(http, pages, Object.fromEntries(assets));
-      discoveryRoutes(http, pages, {
-        product: OWN_NAME,
-        shop: { ...house.shop, logoUrl: logoUrlOf(house.shop, baseUrl) },
-        version,
-        baseUrl,
-        sandbox,
-        get tags() {
-          return shelf.tags;
-        },
-        get leftOut() {
-          return shelf.leftOut;
-        },
-        get services() {
-          return shelf.services;
-        },
-        availability,
-        cardCheckout,
-        cardSigner,
-        described,
-        routes,
-        nowMs,
-        rails: {
-          get x402() {
-            return needs.x402();
-          },
-          get mpp() {
-            return needs.mpp();
-          },
-        },
-        get trial() {
-          if (!needs.sales.promisesTrials()) return null;
-          return { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS };
-        },
-        tiers: CREDIT_TIERS,
-        limits: { requestsPerMinute: rateLimitPerKey, bodyBytes: http.initialConfig.bodyLimit ?? 0 },
-      });
+      discoveryRoutes(http, pages, contextOf(http.initialConfig.bodyLimit ?? 0));
     },
   };
 }

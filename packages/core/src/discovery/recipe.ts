@@ -1,4 +1,5 @@
 import type { Service } from '../service/define.ts';
+import { exampleAnswerOf } from '../service/example-answer.ts';
 import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
 import { meteredWords } from '../service/metered.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
@@ -70,7 +71,9 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
         ...(networksFor(service, context).length === 0 ? [] : ['PAYMENT-RESPONSE', 'X-Payment-Transaction']),
         ...(mppEndpointOf(service, context) === null ? [] : ['Payment-Receipt']),
       ],
-      ...(answersJson(service) ? { outputSchema: outputSchemaOf(service) } : {}),
+      ...(answersJson(service)
+        ? { outputSchema: outputSchemaOf(service), example: exampleAnswerOf(service) }
+        : {}),
     },
     streaming: inPieces(service, context),
     errors: CALL_ERRORS,

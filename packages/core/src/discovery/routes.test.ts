@@ -7,16 +7,40 @@ import { pino } from 'pino';
 import { createHttpServer } from '../http/server.ts';
 import { catalogDocument } from './catalog.ts';
 import type { DiscoveryContext, Route } from './context.ts';
+import type { Guides } from './guides.ts';
 import { assetRoutes, openPages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 import { sampleContext } from './sample.fixture.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../web');
 
+const GUIDES: Guides = {
+  list: [
+    {
+      name: 'x402',
+      title: 'Paying from a wallet',
+      about: 'How a wallet pays.',
+      markdown:
+        '# Paying from a wallet\n\nSee [the codes](errors.md#paid-calls), [a file](../x.ts) and <script>alert(1)</script>: `BUSY`.\n',
+    },
+    {
+      name: 'errors',
+      title: 'Error codes',
+      about: 'Every code.',
+      markdown:
+        '# Error codes\n\n## Paid calls\n\n| Code | Status | What happened |\n|---|---|---|\n| `BUSY` | 503 | Wait for `Retry-After`. |\n',
+    },
+  ],
+  errors: new Map([
+    ['BUSY', { code: 'BUSY', status: '503', meaning: 'Wait for `Retry-After`.', section: 'Paid calls' }],
+  ]),
+  pictures: new Map([['house.svg', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')]]),
+};
+
 function appOf(context: DiscoveryContext = sampleContext()) {
   const app = createHttpServer(pino({ level: 'silent' }));
   const shop = { name: 'Farebox', contactEmail: null, logo: null };
-  const pages = openPages({ sandbox: context.sandbox, shop });
+  const pages = openPages({ baseUrl: context.baseUrl, sandbox: context.sandbox, shop }, GUIDES);
   pages.routes.push(...context.routes);
   discoveryRoutes(app, pages, context);
   assetRoutes(app, pages, { '/keys': 'keys.html', '/devices': 'devices.html' });
@@ -73,8 +97,8 @@ test('the bar of a page links to the pages that this server serves, and to no ot
     return [...bar.matchAll(/href="([^"]+)"/g)].map(([, href]) => href);
   };
   const page = (path: string) => ({ method: 'GET', path });
-  assert.deepEqual(await linksOf([page('/docs'), page('/keys'), page('/yield'), page('/openapi.json')]), [
-    ...['/docs', '/keys', '/yield', '/openapi.json'],
+  assert.deepEqual(await linksOf([page('/docs'), page('/keys'), page('/yield'), page('/services')]), [
+    ...['/services', '/docs', '/yield', '/keys'],
   ]);
   assert.deepEqual(await linksOf([page('/docs'), page('/keys'), { method: 'POST', path: '/yield' }]), [
     ...['/docs', '/keys'],
@@ -234,7 +258,15 @@ test('/ is a page for a browser and JSON for a program', async () => {
 
 test('pages work under a policy that allows no foreign and no inline scripts', async () => {
   const app = appOf();
-  for (const url of ['/', '/docs', '/docs/ping', '/keys']) {
+  for (const url of [
+    '/',
+    '/docs',
+    '/docs/ping',
+    '/keys',
+    '/services',
+    '/docs/guides/x402',
+    '/docs/errors/BUSY',
+  ]) {
     const page = await app.inject({ url, headers: { accept: 'text/html' } });
     assert.equal(page.statusCode, 200, url);
     const policy = String(page.headers['content-security-policy']);
@@ -242,7 +274,12 @@ test('pages work under a policy that allows no foreign and no inline scripts', a
     assert.match(policy, /form-action 'none'/);
     assert.doesNotMatch(policy, /unsafe/);
     assert.equal(page.headers['referrer-policy'], 'no-referrer');
-    assert.doesNotMatch(page.body, /<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=|https?:\/\//, url);
+    assert.doesNotMatch(page.body, /<script(?![^>]*\ssrc=)|<[^>]*\s(style|on\w+)=/, url);
+    assert.doesNotMatch(
+      page.body,
+      /<(script|img|iframe|form)[^>]*https?:|<link rel="(icon|stylesheet)"[^>]*https?:/,
+      url,
+    );
     const links = [...page.body.matchAll(/(?:src|href)="(\/[^"]*)"/g)].map(([, path = '']) => path);
     assert.ok(links.length > 5);
     for (const path of links)
@@ -283,5 +320,107 @@ test('no request becomes a file name', async () => {
     assert.equal(reply.statusCode, 404, url);
     assert.ok(!reply.body.includes(secret), url);
   }
+  await app.close();
+});
+
+test('the catalog, services, guides and codes of errors are pages that need no script, and Markdown for programs', async () => {
+  const app = appOf();
+  const read = async (url: string, accept?: string) =>
+    app.inject({ url, headers: accept === undefined ? {} : { accept } });
+  for (const [url, sign] of [
+    ['/services', /Echo|Ping/],
+    ['/docs/ping', /POST https:\/\/farebox\.test\/x402\/ping/],
+    ['/docs/guides', /Paying from a wallet/],
+    ['/docs/guides/x402', /See/],
+    ['/docs/errors', /BUSY/],
+    ['/docs/errors/BUSY', /Wait for/],
+  ] as const) {
+    const page = await read(url, 'text/html,application/xhtml+xml,*/*;q=0.8');
+    assert.equal(page.statusCode, 200, url);
+    assert.match(String(page.headers['content-type']), /^text\/html/, url);
+    assert.match(page.body, sign, url);
+    assert.match(page.body, new RegExp(`<link rel="canonical" href="https://farebox.test${url}">`));
+    const sent = await read(url, 'text/markdown');
+    const named = await read(`${url}.md`, 'text/html');
+    for (const text of [sent, named]) {
+      assert.match(String(text.headers['content-type']), /^text\/markdown/, url);
+      assert.match(text.body, /^# /, url);
+      assert.match(text.body, sign, url);
+    }
+    for (const each of [page, sent]) assert.match(String(each.headers.vary), /\bAccept(,|$)/, url);
+    const rather = await read(url, 'text/html, text/markdown;q=0.5');
+    assert.match(String(rather.headers['content-type']), /^text\/html/, 'a page is wanted more');
+  }
+  for (const url of [
+    '/docs/guides/nothing',
+    '/docs/errors/NOTHING',
+    '/docs/nothing.md',
+    '/docs/guides/..%2fx402',
+  ])
+    assert.equal((await read(url)).statusCode, 404, url);
+  await app.close();
+});
+
+test('what a guide or somebody else wrote is shown and never run, and links lead to this server alone', async () => {
+  const hostile = '<img src=x onerror=alert(1)> [x](javascript:alert(1)) **b** | c `d';
+  const [first, ...others] = sampleContext().services;
+  assert(first !== undefined);
+  const context = sampleContext({
+    services: [{ ...first, name: hostile, summary: hostile, tag: hostile }, ...others],
+  });
+  const app = appOf(context);
+  const guide = (await app.inject({ url: '/docs/guides/x402' })).body;
+  assert.match(guide, /<a href="\/docs\/errors#paid-calls">the codes<\/a>, a file and &#60;script&#62;/);
+  const pages = [
+    '/services',
+    `/docs/${first.path}`,
+    `/services?q=${encodeURIComponent('"><script>alert(1)</script>')}`,
+  ];
+  for (const url of pages) {
+    const { body } = await app.inject({
+      url,
+      headers: { accept: 'text/html', 'x-odd': '<b>', referer: '<i>odd' },
+    });
+    assert.doesNotMatch(body, /<img src=x|<script>|href="javascript:|<strong>b<|<i>odd|<b>/, url);
+  }
+  const text = (await app.inject({ url: `/docs/${first.path}.md` })).body;
+  assert(
+    text.includes('\\[x\\](javascript:alert(1)) \\*\\*b\\*\\* \\| c'),
+    'Markdown shows it as it was written',
+  );
+  await app.close();
+});
+
+test('the catalog shows what its address asks for, and by default what can be bought now', async () => {
+  const context = sampleContext();
+  const app = appOf(context);
+  const shown = async (query: string) => {
+    const { body } = await app.inject({ url: `/services${query}` });
+    const [table = ''] = /<tbody>.*<\/tbody>/s.exec(body) ?? [];
+    return [...table.matchAll(/<a href="\/docs\/([^"]+)"/g)].map(([, path]) => path);
+  };
+  const forSale = context.services
+    .filter((each) => context.availability(each).available)
+    .map(({ path }) => path);
+  assert(forSale.length < context.services.length);
+  assert.deepEqual(await shown(''), forSale);
+  assert.deepEqual(
+    await shown('?all=1'),
+    context.services.map(({ path }) => path),
+  );
+  const [first] = context.services;
+  const ofTag = context.services.filter(({ tag, path }) => tag === first?.tag && forSale.includes(path));
+  assert.deepEqual(
+    await shown(`?group=${encodeURIComponent(first?.tag ?? '')}`),
+    ofTag.map(({ path }) => path),
+  );
+  assert.equal((await shown('?q=ping'))[0], 'ping');
+  assert.deepEqual(await shown('?q=zzzz'), []);
+  assert.deepEqual(await shown('?pays=x402'), [], 'no chain takes payments');
+  assert.deepEqual(
+    await shown('?pays=gold&group=none&q[]=1'),
+    forSale,
+    'what it does not know counts as nothing',
+  );
   await app.close();
 });

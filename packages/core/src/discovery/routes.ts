@@ -27,6 +27,7 @@ import { openapiDocument, openapiPart, openapiParts } from './openapi.ts';
 import { type Pages, pageRoutes } from './pages.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
 import { appendVary, type Published, publish, publishJson, publishOnce, sendPublished } from './published.ts';
+import { readingRoutes } from './reading-routes.ts';
 import { recipeDocument } from './recipe.ts';
 import { llmsText, robotsText } from './text-documents.ts';
 import { welcomeDocument } from './welcome.ts';
@@ -182,7 +183,6 @@ const DOCUMENTS: readonly PublishedDocument[] = [
  */
 export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: DiscoveryContext): void {
   const current = rememberedWhile(context);
-  const serviceAt = (asked: string) => context.services.find(({ path }) => path === asked);
 
   function send(
     request: FastifyRequest,
@@ -222,6 +222,36 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
     for (const path of paths) app.get(path, { config: { isTold } }, answer);
   }
 
+  partRoutes(app, context, send);
+
+  app.get('/.well-known/*', () => {
+    throw notFound('There is no such document.', known());
+  });
+
+  app.get('/', (request, reply) => {
+    appendVary(reply, 'Accept');
+    reply.header('link', LINKS);
+    if (wantsPage(request.headers.accept)) return pages.send(request, reply, 'index.html');
+    return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => json(context, welcomeDocument(context)));
+  });
+
+  pageRoutes(app, pages);
+  readingRoutes(app, { context, pages, current: (name, make) => current(name, make) ?? make() });
+}
+
+/** Serves what has one document for each tag or service. */
+function partRoutes(
+  app: FastifyInstance,
+  context: DiscoveryContext,
+  send: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: string,
+    maxAgeSeconds: number,
+    make: () => Published | null,
+  ) => FastifyReply,
+): void {
+  const serviceAt = (asked: string) => context.services.find(({ path }) => path === asked);
   app.get<{ Params: { part: string } }>('/openapi/:part', (request, reply) => {
     const tag = openapiTag(context, request.params.part);
     const make = () => publishJson(openapiPart(context, tag));
@@ -236,19 +266,6 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
       return send(request, reply, `recipe:${service.path}`, DOCUMENT_SECONDS, make);
     });
   }
-
-  app.get('/.well-known/*', () => {
-    throw notFound('There is no such document.', known());
-  });
-
-  app.get('/', (request, reply) => {
-    appendVary(reply, 'Accept');
-    reply.header('link', LINKS);
-    if (wantsPage(request.headers.accept)) return pages.send(request, reply, 'index.html');
-    return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => json(context, welcomeDocument(context)));
-  });
-
-  pageRoutes(app, pages, (path) => serviceAt(path) !== undefined);
 }
 
 /** The tag of a part of OpenAPI. @throws Problem 404 when there is none */

@@ -15,6 +15,14 @@ export function wantsType(accept: string | undefined, type: string): boolean {
   return wanted > 0 && wanted >= json;
 }
 
+/** Whether an answer is wanted as Markdown rather than as a page: it is named, and `text/html` is not wanted more. */
+export function wantsMarkdown(accept: string | undefined): boolean {
+  if (!wantsType(accept, 'text/markdown')) return false;
+  const ranges = (accept ?? '').toLowerCase().split(',').map(rangeOf);
+  const weightOf = (name: string) => ranges.find(({ type }) => type === name)?.weight ?? 0;
+  return weightOf('text/markdown') >= weightOf('text/html');
+}
+
 /** Whether a browser asks: it names `text/html`. A client that accepts anything, or does not say, gets JSON. */
 export function wantsPage(accept: string | undefined): boolean {
   return wantsType(accept, 'text/html');

@@ -7,7 +7,7 @@ import { wantsType } from './accept.ts';
 /** The beginning of the types by which the "Payment" scheme names a payment that does not pay. https://paymentauth.org/problems */
 export const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/';
 export const PROBLEM_TYPE = 'application/problem+json';
-const PROBLEM_CONTENT_TYPE = `${PROBLEM_TYPE}; charset=utf-8`;
+export const PROBLEM_CONTENT_TYPE = `${PROBLEM_TYPE}; charset=utf-8`;
 
 /** The standard's word for a refusal that another rail, or a chain, made. */
 const PAYMENT_PROBLEM_OF: Readonly<Record<string, string>> = {
@@ -64,22 +64,6 @@ export function problemDetails(
 export function instanceOf(url: string, requestId: string): string {
   const path = (url.split('?')[0] ?? '').slice(0, MAX_PATH_CHARACTERS);
   return `${path}#${requestId}`;
-}
-
-/** An error that is finished text, in the form that was asked for. */
-export function asAsked<Answer extends { status: number; headers: Record<string, string>; body: unknown }>(
-  answer: Answer,
-  request: { headers: { accept?: string | undefined }; url: string; id: string },
-): Answer {
-  const { status, headers, body } = answer;
-  if (status < 400 || typeof body !== 'string' || body === '' || !wantsProblemDetails(request.headers.accept))
-    return answer;
-  const details = problemDetails(JSON.parse(body), status, instanceOf(request.url, request.id));
-  return {
-    ...answer,
-    headers: { ...headers, 'content-type': PROBLEM_CONTENT_TYPE },
-    body: JSON.stringify(details),
-  };
 }
 
 /** Whether an error is wanted as problem details. */

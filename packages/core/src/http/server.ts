@@ -9,6 +9,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { wantsPage } from './accept.ts';
+import type { DocUrlOf, PayPage } from './asked-form.ts';
 import { refuseUnkeepableAddress } from './json-text.ts';
 import { noteRoutes } from './no-route.ts';
 import { databaseAway, Problem, unavailable } from './problem.ts';
@@ -19,6 +20,9 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Whether this process is about to stop: then every answer tells its connection to end. */
     ending: { isNear: boolean };
+    /** Where a code of errors is told of; null: nowhere. */
+    docUrlOf: DocUrlOf;
+    payPage: PayPage | null;
   }
   interface FastifyContextConfig {
     /** How OpenAPI describes the route; asked when the document is rendered. Left out: it is not described here. */
@@ -85,17 +89,22 @@ export function headOf(reply: FastifyReply, own: Readonly<Record<string, string>
  */
 export type LostPage = (request: FastifyRequest, reply: FastifyReply, meant: string | null) => FastifyReply;
 
+interface HttpServerOptions {
+  requestTimeoutMs?: number;
+  /** For browsers; without it they get the same JSON as everybody. */
+  lost?: LostPage | undefined;
+  /** The same for a 402. */
+  payPage?: PayPage | undefined;
+  /** Where each code of errors is told of; without it errors do not say. */
+  docUrlOf?: DocUrlOf | undefined;
+}
+
 /**
  * A Fastify that reads bodies as bytes, names every request, and answers errors in the house's shape.
- *
- * @param options.lost for browsers; without it they get the same JSON as everybody
  */
 export function createHttpServer(
   logger: FastifyBaseLogger,
-  {
-    requestTimeoutMs = REQUEST_TIMEOUT_MS,
-    lost,
-  }: { requestTimeoutMs?: number; lost?: LostPage | undefined } = {},
+  { requestTimeoutMs = REQUEST_TIMEOUT_MS, lost, payPage, docUrlOf = () => null }: HttpServerOptions = {},
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -146,6 +155,8 @@ export function createHttpServer(
 
   app.setErrorHandler((error: FrameworkError, request, reply) => answerError(logger, error, request, reply));
   app.decorate('knownAddresses', noteRoutes(app));
+  app.decorate('docUrlOf', docUrlOf);
+  app.decorate('payPage', payPage ?? null);
   app.setNotFoundHandler((request, reply) => {
     const { method, headers } = request;
     const { problem, meant } = app.knownAddresses.noRoute(method, pathOf(request));
@@ -197,8 +208,10 @@ export function sendProblem(problem: Problem, request: FastifyRequest, reply: Fa
   const { status } = problem;
   const vary = reply.getHeader('vary');
   reply.code(status).header('vary', vary === undefined ? 'Accept' : `${vary}, Accept`);
-  if (!wantsProblemDetails(request.headers.accept)) return reply.send(problem.body(request.id));
-  const details = problemDetails(problem.body(request.id), status, instanceOf(request.url, request.id));
+  const docUrl = request.server.docUrlOf(problem.code);
+  const body = { ...problem.body(request.id), ...(docUrl === null ? {} : { docUrl }) };
+  if (!wantsProblemDetails(request.headers.accept)) return reply.send(body);
+  const details = problemDetails(body, status, instanceOf(request.url, request.id));
   return reply.header('content-type', `${PROBLEM_TYPE}; charset=utf-8`).send(JSON.stringify(details));
 }
 

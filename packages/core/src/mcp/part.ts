@@ -48,6 +48,7 @@ export function openMcp(
   const parts = {
     version,
     shopName: shop.name,
+    docUrlOf: house.docUrlOf,
     shelf,
     instructions: (toolset: Toolset) =>
       instructionsOf(shelf.services.length, listedOf(toolset, shelf.services).hasCall, sandbox),

@@ -60,6 +60,8 @@ export interface McpParts {
   tools: ToolList;
   free: FreeTools;
   readings: Readings;
+  /** Where a code of errors is told of; null: nowhere. */
+  docUrlOf(code: string): string | null;
   paidCall: { handle(request: PaidRequest): Promise<PaidAnswer> };
 }
 
@@ -101,7 +103,7 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
     const service = tools.serviceOf(tool);
     if (service !== null) return (await buy(parts, caller, { service, given }, context)) as never;
     if (tool === CALL_NAME) return (await callNamed(parts, caller, given ?? {}, context)) as never;
-    const answer = (await free.call(tool, given ?? {}, caller)) ?? leftOut(tools, tool, caller);
+    const answer = (await free.call(tool, given ?? {}, caller)) ?? leftOut(parts, tool, caller);
     if (answer === null)
       throw invalid(
         `There is no tool ${tool.slice(0, 80)}. tools/list has all of them, search_services finds one.`,
@@ -129,7 +131,7 @@ async function callNamed(
     return buy(parts, caller, { service: named.service, given: named.input }, context);
   }
   if ('fields' in named) return uncharged(refused(CALL_NAME, named.fields));
-  const sold = leftOut(parts.tools, named.absent.replaceAll('-', '_'), caller);
+  const sold = leftOut(parts, named.absent.replaceAll('-', '_'), caller);
   if (sold !== null) return uncharged(sold);
   const message = `There is no service ${named.absent.slice(0, 80)}. search_services finds one.`;
   const body = { error: 'UNKNOWN_SERVICE', message, code: 'UNKNOWN_SERVICE', charged: false };
@@ -139,11 +141,13 @@ async function callNamed(
 const uncharged = (answer: FreeAnswer) => toolResultOf({ ...answer, headers: {} }, undefined, null);
 
 /** The answer of HTTP about a service that the operator has left out; null when the tool would be none of one. */
-function leftOut(tools: ToolList, tool: string, { requestId }: Caller): FreeAnswer | null {
+function leftOut({ tools, docUrlOf }: McpParts, tool: string, { requestId }: Caller): FreeAnswer | null {
   const path = tools.leftOutOf(tool);
   if (path === null) return null;
   const problem = notSoldHere(path, { catalog: '/x402/catalog' });
-  return { status: problem.status, body: JSON.stringify(problem.body(requestId)) };
+  const docUrl = docUrlOf(problem.code);
+  const body = { ...problem.body(requestId), ...(docUrl === null ? {} : { docUrl }) };
+  return { status: problem.status, body: JSON.stringify(body) };
 }
 
 function answerReadings(server: Server, { readings }: McpParts, caller: Caller): void {

@@ -62,7 +62,11 @@ export function makeChallenge(
   const schema = inputSchemaOf(service);
   const { example } = service;
   const room =
-    MOST_BYTES - BYTES_OF_THE_EDGE - bytesOf(sandboxFields(sandbox)) - bytesOfHeaders(headersNow());
+    MOST_BYTES -
+    BYTES_OF_THE_EDGE -
+    bytesOf(sandboxFields(sandbox)) -
+    bytesOf({ docUrl: `${baseUrl}/docs/errors/PAYMENT_REQUIRED` }) -
+    bytesOfHeaders(headersNow());
   const startOf = (trialsOpen: boolean) => {
     const body = bodyOf(quote, { baseUrl, seller, recipeUrl, offers, trialsOpen });
     return fitting(room, [

@@ -23,29 +23,43 @@ export interface Door {
   ): { headers: Record<string, string>; body: Record<string, unknown> };
 }
 
-/** The same door, whose every 402 begins with what a sandbox must say before anybody pays; itself where money is real. */
-export function doorOf(sandbox: boolean, door: Door): Door {
-  if (!sandbox) return door;
+/**
+ * The same door, whose errors say where their code is told of, and whose every 402 begins with what a sandbox must say before
+ * anybody pays.
+ *
+ * @param about.docUrlOf where a code is told of; null: nowhere
+ */
+export function doorOf(
+  { sandbox, docUrlOf }: { sandbox: boolean; docUrlOf(code: string): string | null },
+  door: Door,
+): Door {
   const fields = sandboxFields(sandbox);
-  const start = JSON.stringify(fields).slice(0, -1);
-  const tell = <Answer extends { body: string }>(answer: Answer): Answer => ({
-    ...answer,
-    body: `${start},${answer.body.slice(1)}`,
-  });
+  const start = sandbox ? `${JSON.stringify(fields).slice(0, -1)},` : '{';
+  const told = (code: string) => {
+    const docUrl = docUrlOf(code);
+    return docUrl === null ? {} : { docUrl };
+  };
+  const tell = <Answer extends { body: string }>(answer: Answer, code: string): Answer => {
+    const docUrl = docUrlOf(code);
+    const end = docUrl === null ? '}' : `,"docUrl":${JSON.stringify(docUrl)}}`;
+    return { ...answer, body: `${start}${answer.body.slice(1, -1)}${end}` };
+  };
   return {
     ...door,
     challenge(quote) {
       const challenge = door.challenge(quote);
       return {
         answer(request, refused) {
+          const code = refused?.code ?? 'PAYMENT_REQUIRED';
           const answer = challenge.answer(request, refused);
-          return answer instanceof Promise ? answer.then(tell) : tell(answer);
+          return answer instanceof Promise ? answer.then((each) => tell(each, code)) : tell(answer, code);
         },
       };
     },
     dress(problem, requestId) {
       const { headers, body } = door.dress(problem, requestId);
-      return { headers, body: problem.status === 402 ? { ...fields, ...body } : body };
+      const whole = { ...body, ...told(problem.code) };
+      return { headers, body: problem.status === 402 ? { ...fields, ...whole } : whole };
     },
   };
 }

@@ -1,9 +1,10 @@
 /** The paid call over HTTP: which requests may buy, how long they may take, and how they are answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { inFormAsked } from '../http/asked-form.ts';
 import { CallerPresence, connectionOf, whenSent } from '../http/caller-presence.ts';
 import { openStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
-import { asAsked } from '../http/problem-details.ts';
+
 import { sendFinished } from '../http/server.ts';
 import type { Service } from '../service/define.ts';
 import type { SentRequest } from '../service/route.ts';
@@ -71,7 +72,7 @@ export async function answerOverHttp(
       },
     })
     .finally(() => caller.end());
-  if (!answer.left) sendFinished(reply, asAsked(answer, request));
+  if (!answer.left) sendFinished(reply, inFormAsked(answer, request, asked.service.path));
   if (answer.arrived !== undefined) whenSent(reply.raw, answer.arrived);
 }
 

@@ -142,7 +142,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     answersLastMs: settings.answerTtlMs,
     replicaId: replica.id,
     open(door) {
-      const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
+      const opened = new PaidCall({ ...shared, ...door, door: doorOf(house, door.door) });
       doors.push(opened);
       return opened;
     },

@@ -90,11 +90,16 @@ function saleOf(
     return {
       available: false,
       reason: states.some(({ state }) => state === 'down') ? 'upstream_down' : 'not_configured',
-      message: `${service.name} is not for sale now: ${states.map(({ name, reason }) => `${name} is ${reason}`).join('; ')}.`,
+      message: `${service.name} is not for sale now: ${states.map(({ name, reason }) => `${name} is ${forCustomers(reason)}`).join('; ')}.`,
       retryAfterMs: soonest.retryAfterMs,
     };
   }
   return FOR_SALE;
+}
+
+/** A source's reason without what only the operator can do about it. */
+function forCustomers(reason: string | null): string {
+  return (reason ?? 'away').replace(/^not configured(: set .*)?$/s, 'not connected in this shop');
 }
 
 /** Why a service's capabilities keep it from being sold; null when they do not. */
@@ -108,7 +113,7 @@ function refusedFor(
     return {
       available: false,
       reason: 'not_configured',
-      message: `${service.name} is not for sale now: ${missing.map(({ capability, setBy }) => `${capability} is not configured (${setBy})`).join('; ')}.`,
+      message: `${service.name} is not for sale now: ${missing.map(({ capability }) => `this shop does not offer ${capability}`).join('; ')}.`,
       retryAfterMs: NOT_CONFIGURED_RETRY_MS,
     };
   }
