@@ -61,13 +61,13 @@ test('above 100 routes of other APIs the core alone is listed, unless tags are a
     }));
   const namesOf = (count: number, toolset = EVERY_TOOL) =>
     allPages(
-      createToolList(routes(count), [free], CALL_TOOL, () => forSale),
+      createToolList({ services: routes(count), leftOut: [] }, [free], CALL_TOOL, () => forSale),
       toolset,
     ).flatMap(({ tools }) => tools.map(({ name }) => name));
   assert.equal(namesOf(100).length, 101);
   assert.deepEqual(namesOf(101), ['catalog', 'call_service']);
   assert.equal(namesOf(101, readToolset(toolsetName(service.tag), TAGS)).length, 102);
-  const list = createToolList(routes(101), [free], CALL_TOOL, () => forSale);
+  const list = createToolList({ services: routes(101), leftOut: [] }, [free], CALL_TOOL, () => forSale);
   assert.equal(list.serviceOf('get_100')?.path, 'get-100');
   // However many services the shop has of its own, they are listed.
   assert.equal(listedOf(EVERY_TOOL, services), EVERY_TOOL);

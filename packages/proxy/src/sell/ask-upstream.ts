@@ -5,7 +5,7 @@ import { type ContentAnswer, content, type Source } from '@farebox/core/words/an
 import type { Route } from '../config/proxy-config.ts';
 import { MOST_KEPT_BYTES } from '../config/schema.ts';
 import { headersForCaller, type ReceivedHeaders, singleValue } from '../wire/headers.ts';
-import type { AnswerRule } from '../wire/outcome.ts';
+import { type AnswerRule, mediaTypeOf } from '../wire/outcome.ts';
 import type { UpstreamRequest } from '../wire/upstream.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { failed, holdsCredential, refused, repeatedCredential, unanswered } from './no-answer.ts';
