@@ -329,7 +329,8 @@ async function read(till: Till, path: string, signal = new AbortController().sig
   const question = { method: 'GET', path, headers, timeoutMs: READ_TIMEOUT_MS, signal };
   const answer = await ask(till, question).catch((error: Error) => {
     signal.throwIfAborted();
-    throw new FareboxError({ code: 'SERVER_AWAY', message: error.message, charged: false, cause: error });
+    const message = `The server does not answer: ${error.message}`;
+    throw new FareboxError({ code: 'SERVER_AWAY', message, charged: false, cause: error });
   });
   if (answer.status < 200 || answer.status >= 300)
     throw thrownFor({ kind: 'answer', answer, isFirst: true }, null);
