@@ -15,7 +15,7 @@ export function atItsRoute({ route, metered, effect, stream }: Service, { baseUr
       url: `${baseUrl}${address}`,
       example: { ...shown.example, url: `${baseUrl}${shown.example.url}` },
       prices: shown.prices,
-      metered,
+      ...(metered === null ? {} : { metered }),
       // A stream cannot be taken back once it has begun.
       paidFirst: effect === 'write' || stream?.form === 'bytes',
       ...(shown.bounds === undefined ? {} : { byKey: shown.bounds }),

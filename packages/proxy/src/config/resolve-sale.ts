@@ -14,12 +14,7 @@ const SOURCES = ['field', 'header', 'query', 'path'] as const;
 type SaleInput = Pick<RouteInput, (typeof WAYS)[number] | 'answer' | 'requestHeaders'>;
 
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */
-export function resolveSale(
-  key: RouteKey,
-  input: SaleInput,
-  at: FieldPath,
-  complain: Complain,
-): Sale {
+export function resolveSale(key: RouteKey, input: SaleInput, at: FieldPath, complain: Complain): Sale {
   const ways = WAYS.filter((way) => input[way] !== undefined);
   if (ways.length !== 1)
     complain(
