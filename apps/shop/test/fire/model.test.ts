@@ -726,7 +726,7 @@ async function transactionsOver(): Promise<void> {
 
 // ------------------------------------------------------------------------------------------------ the judgement
 
-/** What is reserved for it. */
+/** The amount that is reserved for it. */
 const priceOf = (path: Path) => usdToMicros(PRICES[path]);
 const takenOf = ({ path, text }: Asked) => (path === 'metered' ? costOf(text) : priceOf(path));
 const questionOf = ({ path, mode, text }: Asked) => `${path} ${mode} ${text}`;
