@@ -31,7 +31,7 @@ import { notBegun, notForSale, paidByKeyAlone, refusalOf } from './inside/refusa
 import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './inside/reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './inside/running.ts';
 import { Streams } from './inside/streams.ts';
-import { type PaidTerms, readForTerms, termsBefore } from './inside/terms-before.ts';
+import { leastForKey, type PaidTerms, readForTerms, termsBefore } from './inside/terms-before.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
 import { claimedFingerprint, fingerprintOfCall, inputOf } from './request-body.ts';
 import {
@@ -174,10 +174,11 @@ export class PaidCall {
     report.rail = rail.name;
     request.assertMayBuy();
     const idempotencyKey = readIdempotencyKey(headers);
+    const honoured = this.#parts.honoured(service);
     let terms: PaidTerms;
     try {
       if (service.metered !== null && rail.chains !== undefined) throw paidByKeyAlone();
-      const before = termsBefore(quote, request, this.#parts.honoured(service));
+      const before = termsBefore(quote, request, honoured);
       terms = await readForTerms(rail, request, { quote, before, beside: { idempotencyKey, rawBody } });
     } catch (error) {
       const earlier = await this.#before.byRecall(asked);
@@ -190,7 +191,11 @@ export class PaidCall {
     if (!verdict.allowed) throw rateExceeded(verdict);
     // Prices by key are for credits alone.
     const keyTerms = payment.keyId === null ? undefined : called?.keyTerms?.(payment.accountId);
-    const own = keyTerms === undefined ? terms.quote : { ...terms.quote, priceMicros: keyTerms.priceMicros };
+    const ofKey = keyTerms?.priceMicros ?? quote.priceMicros;
+    const own =
+      payment.keyId === null || called === null
+        ? terms.quote
+        : { ...quote, priceMicros: leastForKey(ofKey, payment.accountId, request, honoured) };
     report.priceMicros = own.priceMicros;
     const input = inputOf(called, request);
     const ownBody = called === null ? rawBody : undefined;

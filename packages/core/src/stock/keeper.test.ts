@@ -56,7 +56,7 @@ function processOf(
   {
     file = '0.02',
     accepts = () => true,
-    dearest = '9',
+    dearest = '~',
   }: { file?: string; accepts?: (content: string) => boolean; dearest?: string } = {},
 ) {
   const disk = { content: file, changedAtMs: START_MS - 1, reads: 0 };

@@ -4,7 +4,7 @@ import type { Service } from '../../service/define.ts';
 import { type Payment, PaymentRefused, type Quote, type Rail } from '../rail.ts';
 import { SERVICE } from '../sale.fixture.ts';
 import type { PaidRequest } from '../sale.ts';
-import { readForTerms, termsBefore } from './terms-before.ts';
+import { leastForKey, readForTerms, termsBefore } from './terms-before.ts';
 
 const REQUEST: PaidRequest = {
   service: SERVICE,
@@ -80,6 +80,43 @@ test('a route’s terms are those of the very call, and none where the call coul
     termsBefore(quoteAt(50_000n), REQUEST, [unread, priced]).map(({ priceMicros }) => priceMicros),
     [20_000n],
   );
+});
+
+test('a metered answer has no terms of before: its price is a ceiling, and a lower one would not cover what is measured', () => {
+  const metered = { ...SERVICE, metered: {} as NonNullable<Service['metered']> };
+  const quote = { ...quoteAt(50_000n), service: metered };
+  assert.deepEqual(termsBefore(quote, { ...REQUEST, service: metered }, [soldAt('0.02')]), []);
+  assert.equal(leastForKey(50_000n, 7n, { ...REQUEST, service: metered }, [soldAt('0.02')]), 50_000n);
+});
+
+test('a key with a price of its own pays the least that it may have been told, and that another key was told is nothing to it', () => {
+  const then = (ownMicros: bigint | null): Service => ({
+    ...SERVICE,
+    route: {
+      method: 'GET',
+      address: '/',
+      shown: {} as never,
+      read: () => ({
+        input: {},
+        fingerprint: Buffer.alloc(32),
+        priceMicros: 20_000n,
+        address: '/',
+        keyTerms(accountId) {
+          if (ownMicros === null) throw new Error('no price for this key');
+          const priceMicros = accountId === 7n ? ownMicros : 90_000n;
+          return { priceMicros, freeCallsPerDay: 0, callsPerMinute: null, callsPerDay: null };
+        },
+      }),
+    },
+  });
+  for (const [accountId, now, before, least] of [
+    [7n, 30_000n, 10_000n, 10_000n],
+    [7n, 5_000n, 10_000n, 5_000n],
+    [8n, 30_000n, 10_000n, 30_000n],
+    [7n, 30_000n, null, 30_000n],
+  ] as const)
+    assert.equal(leastForKey(now, accountId, REQUEST, [then(before)]), least);
+  assert.equal(leastForKey(30_000n, 7n, REQUEST, []), 30_000n);
 });
 
 test('a wallet pays the terms that it signed for: those in force first, else those of before', async () => {

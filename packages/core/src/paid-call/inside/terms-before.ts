@@ -15,7 +15,7 @@ export interface PaidTerms {
 
 /**
  * The terms that the very same call had when challenges were made that can still be paid, the newest first; none that cost the same
- * as those in force.
+ * as those in force. What a metered answer costs is measured by the rule in force: the price that is named for it is but a ceiling.
  *
  * @param honoured the service as it was sold then
  */
@@ -24,6 +24,7 @@ export function termsBefore(
   request: PaidRequest,
   honoured: readonly Service[],
 ): readonly Quote[] {
+  if (quote.service.metered !== null) return [];
   const prices = new Set([quote.priceMicros]);
   return honoured.flatMap((service) => {
     const priceMicros = priceThen(service, request);
@@ -38,6 +39,34 @@ function priceThen(service: Service, request: PaidRequest): bigint | null {
   if (service.route === null) return usdToMicros(service.priceUsd);
   const { called }: { called: ReadCall | null } = readByRoute({ ...request, service });
   return called?.priceMicros ?? null;
+}
+
+/**
+ * The least that a key may have been told that a call of a route costs: now, or while challenges were made that can still be paid. A key
+ * may have a price of its own.
+ *
+ * @param priceMicros what it costs this key now
+ */
+export function leastForKey(
+  priceMicros: bigint,
+  accountId: bigint,
+  request: PaidRequest,
+  honoured: readonly Service[],
+): bigint {
+  if (request.service.metered !== null) return priceMicros;
+  return honoured.reduce((least, service) => {
+    const then = priceForKeyThen(service, accountId, request);
+    return then !== null && then < least ? then : least;
+  }, priceMicros);
+}
+
+function priceForKeyThen(service: Service, accountId: bigint, request: PaidRequest): bigint | null {
+  const { called } = readByRoute({ ...request, service });
+  try {
+    return called?.keyTerms?.(accountId).priceMicros ?? called?.priceMicros ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /**
