@@ -159,7 +159,7 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/paid-call/inside/reconcile-calls.ts',
     tests: ['apps/shop/test/own-api/metered.test.ts'],
-    bugs: [['amountMicros: takenMicros,', 'amountMicros: call.priceMicros,']],
+    bugs: [['refundOf(call, takenMicros)', 'refundOf(call, call.priceMicros)']],
   },
   {
     file: 'packages/core/src/paid-call/inside/streams.ts',

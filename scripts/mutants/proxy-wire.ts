@@ -110,7 +110,7 @@ export const PROXY_WIRE_MUTANTS: readonly MutantsOfFile[] = [
       ['this.#stop = () => waiting.abort();', 'this.#stop = () => {};'],
       ['throw new UpstreamBroke(piece);', 'return;'],
       ["exchange.stop('abandoned', 'its reader left');", ''],
-      ['if (this.#running.size === 0) resolve();', 'resolve();'],
+      ['if (this.#running.size === 0) return Promise.resolve();', 'return Promise.resolve();'],
       ['return tooLong(head, request.mostAnswerBytes) ?? reading(head);', 'return reading(head);'],
     ],
   },
