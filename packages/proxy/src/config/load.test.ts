@@ -384,10 +384,7 @@ describe('what keys are given beside the price', () => {
       ['plans: { a: { price: "0.5" } }', /costs what is counted, for every key/],
     ] as const)
       assert.match(told(withPlans('{ a: { accounts: [1001] } }', `${metered}, ${terms}`)).join('\n'), says);
-    assert.equal(
-      told(withPlans('{ a: { accounts: [1001] } }', `${metered}, quota: { perDay: 4 }`)).length,
-      0,
-    );
+    assert.equal(only(read(withRoute(`${metered}, quota: { perDay: 4 }`))).bounds.callsPerDay, 4);
   });
 });
 
