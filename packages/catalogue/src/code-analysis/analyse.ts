@@ -12,6 +12,7 @@ import { numbers } from './rules/numbers.ts';
 import { approveRace, openMoves, ordering } from './rules/ordering.ts';
 import { lockedEther, payments } from './rules/payments.ts';
 import { reentrancy } from './rules/reentrancy.ts';
+import { reliedOn, settings } from './rules/settings.ts';
 import { sharePrice } from './rules/shares.ts';
 import { signatures } from './rules/signatures.ts';
 import { shadowedState, shortAddresses, uninitialisedPointers } from './rules/storage.ts';
@@ -68,6 +69,7 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
   approveRace(contract, found);
   lockedEther(contract, program.borrowed, found);
   const delegated = delegatedParts(contract);
+  const relied = reliedOn(contract);
   const guarded = authorityVariables(contract);
   for (const entry of entriesOf(contract)) {
     const ofEntry: Finding[] = [];
@@ -79,6 +81,7 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
       ordering(contract, entry, ofEntry),
       tokenFlow(contract, entry, ofEntry),
       upgrades(contract, entry, delegated, ofEntry),
+      settings(contract, entry, relied, ofEntry),
       signatures(contract, entry, ofEntry),
       numbers(contract, entry, ofEntry),
       sharePrice(contract, entry, ofEntry),

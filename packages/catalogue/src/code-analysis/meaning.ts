@@ -233,7 +233,7 @@ export function authorities(condition: Expression, holds: boolean, frame: Frame)
       expression.args.some((arg) => isCaller(arg, within)) ||
       (target?.kind === 'routine' &&
         [...expressionsWithin(target)].some((part) => isBuiltin(part, 'msg', 'sender')));
-    if (!asks || MOVES_VALUE.test(name)) return null;
+    if (!asks || (MOVES_VALUE.test(name) && !/^can[A-Z]/.test(name))) return null;
     if (outsideCall(expression, within) !== null && !QUESTION_NAME.test(name)) return null;
     return target?.kind === 'routine' ? keptWithin(target, within) : [];
   }
@@ -262,7 +262,15 @@ function knownParty(expression: Expression, frame: Frame): Variable[] | null {
   const root = rootOf(meant, within);
   if (root !== null) {
     const part = keptPart(meant, within);
-    return part === null ? null : [part];
+    if (part !== null) return [part];
+    // A part of what a function of the program gives is as known as what it reads.
+    const origin = within.origins.get(root);
+    const call = origin === undefined ? null : bare(origin.expression);
+    const callee = call?.kind === 'call' ? bare(call.callee) : null;
+    const target = callee?.kind === 'name' || callee?.kind === 'member' ? callee.target : null;
+    if (origin === undefined || target?.kind !== 'routine') return null;
+    const kept = keptWithin(target, origin.frame);
+    return kept.length === 0 ? null : kept;
   }
   if (meant.kind === 'call') {
     const callee = bare(meant.callee);

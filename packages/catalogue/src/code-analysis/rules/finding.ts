@@ -290,6 +290,20 @@ export const RULES = {
     why: 'Target and data are the caller’s: in this contract’s name they can move its tokens and what was approved to it.',
     remedy: 'Fix the target or the function, or ask who calls.',
   },
+  'unprotected-setting': {
+    class: 'access-control',
+    title: 'Anybody can change whom the contract relies on',
+    swc: 'SWC-105',
+    why: 'Whoever names the receiver of its payments, or the contract that it asks, has its money or its answers.',
+    remedy: 'Let only a known party set it.',
+  },
+  'unprotected-burn': {
+    class: 'token-flow',
+    title: 'Anybody can destroy the balance of others',
+    swc: 'SWC-105',
+    why: 'The balance is lowered of an address that the caller names, and nothing asks for its consent.',
+    remedy: 'Burn of msg.sender alone, or ask for an allowance.',
+  },
   'unchecked-transfer': {
     class: 'token-flow',
     title: 'The answer of a token is not looked at',

@@ -10,6 +10,7 @@ import {
   type Routine,
   textOf,
   type Variable,
+  within,
 } from '../syntax/tree.ts';
 import { argumentDecides, deeply, isZeroLiteral } from './caller.ts';
 import { type Finding, type Look, tell } from './finding.ts';
@@ -134,15 +135,8 @@ function isCutOnPurpose(operand: Expression, frame: Frame): boolean {
 
 /** Whether what goes into it was compared before with anything but zero, or is of a smaller type itself. */
 function isBounded(operand: Expression, frame: Frame, known: Known, bits: number): boolean {
-  const names = new Set<Variable>();
-  let wide = false;
-  for (const { expression: part } of namesIn(operand, frame)) {
-    if (part.kind !== 'name' || part.target?.kind !== 'variable') continue;
-    names.add(part.target);
-    const width = widthOf(part.target.type);
-    if (width === null || width.bits > bits) wide = true;
-  }
-  if (!wide) return true;
+  const names = wideNames(operand, frame, bits, 0);
+  if (names.size === 0) return true;
   return known.checks.some(({ condition, frame: at }) =>
     contains(condition, (part) => {
       if (part.kind !== 'binary' || !ORDERS.has(part.operator)) return false;
@@ -155,6 +149,21 @@ function isBounded(operand: Expression, frame: Frame, known: Known, bits: number
       });
     }),
   );
+}
+
+/** The variables that go into a value and may hold more than a type of so many bits. */
+function wideNames(expression: Expression, frame: Frame, bits: number, depth: number): Set<Variable> {
+  const found = new Set<Variable>();
+  if (depth > 4) return found;
+  for (const part of within(expression)) {
+    if (part.kind !== 'name' || part.target?.kind !== 'variable') continue;
+    const width = widthOf(part.target.type);
+    if (width === null ? part.target.type !== '' : width.bits <= bits) continue;
+    found.add(part.target);
+    const { expression: meant, frame: at } = meaning(part, frame);
+    if (meant !== part) for (const each of wideNames(meant, at, bits, depth + 1)) found.add(each);
+  }
+  return found;
 }
 
 /** The parts of an expression, without what functions make of it. */

@@ -35,6 +35,7 @@ import { type Finding, type Look, tell } from './finding.ts';
 
 const PULLS = /^(try)?(safe)?transferFrom2?$/i;
 const PUSHES = /^(safe)?transfer(All|Amount)?$/i;
+const BURNS = /burn|destroy|wipe|confiscate/i;
 const ALLOWS = /^(safe|force)?(approve|increaseAllowance)$|^(safe)?approveWithRetry$/i;
 
 export interface TokenMove {
@@ -159,7 +160,10 @@ export function tokenFlow(contract: Contract, entry: Routine, into: Finding[]): 
       }
       for (const each of calls) called(look, seen, each);
       if (paidFor || moves.some(({ kind }) => kind === 'pull')) return;
-      for (const each of writes) credited(look, seen, each);
+      for (const each of writes) {
+        credited(look, seen, each);
+        burnt(look, seen, each);
+      }
     },
   };
 }
@@ -235,6 +239,23 @@ function credited(look: Look, seen: Seen, { write, known, frame }: Seen['writes'
     confidence: 'medium',
     severity: 'CRITICAL',
     detail: `${part.name} is raised in ${nameOf(look.entry)} by what the caller says, and can be spent elsewhere.`,
+  });
+}
+
+/** A balance that is lowered for an address of the caller's choice. */
+function burnt(look: Look, { writes }: Seen, { write, known, frame }: Seen['writes'][number]): void {
+  const target = bare(write.target);
+  if (!BURNS.test(look.entry.name) || !lowers(write) || !anybody(known) || target.kind !== 'index') return;
+  const { index } = target;
+  const part = keptPart(target, frame);
+  if (index === null || part === null || !/^mapping\(address => u?int/.test(part.type)) return;
+  if (isCaller(index, frame) || !argumentDecides(index, frame)) return;
+  if (known.checks.some(({ condition, frame: at }) => speaksOfBoth(condition, at, index, frame))) return;
+  if (writes.some(({ write: other, frame: at }) => speaksOfBoth(other.target, at, index, frame))) return;
+  tell(look, 'unprotected-burn', target.place, frame, {
+    severity: 'HIGH',
+    confidence: 'medium',
+    detail: `${nameOf(look.entry)} lowers ${part.name} of an address that the caller names.`,
   });
 }
 

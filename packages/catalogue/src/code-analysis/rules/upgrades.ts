@@ -17,6 +17,7 @@ import { isOnce } from './access.ts';
 import { anybody, callerDecides, deeplyContains } from './caller.ts';
 import { type Finding, finding, tell } from './finding.ts';
 
+const IMPLEMENTATION_SLOT = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc';
 /** The slots of ERC-1967 for the implementation, the admin and the beacon, and the one of ERC-1822. */
 const KNOWN_SLOTS =
   /^0x(360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc|b53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103|a3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50|c5f16f0fcc639fa48a6947836d9850f504798523bf8c9a3a87d5876cf622bcf7)$/i;
@@ -107,11 +108,15 @@ export function upgrades(
 /** The value of a slot that does not depend on the caller; null for others. */
 function fixedSlot(slot: Expression, frame: Frame): string | null {
   const { expression } = meaning(slot, frame);
-  if (expression.kind === 'literal') return expression.value;
   const target = expression.kind === 'name' ? expression.target : null;
-  if (target?.kind !== 'variable' || target.scope !== 'state' || !target.fixed) return null;
-  const initial = target.initial === null ? null : bare(target.initial);
-  return initial?.kind === 'literal' ? initial.value : '';
+  const named = target?.kind === 'variable' && target.scope === 'state' && target.fixed ? target : null;
+  if (expression.kind === 'name' && named === null) return null;
+  const value = named === null ? expression : named.initial === null ? null : bare(named.initial);
+  if (value === null) return '';
+  if (value.kind === 'literal') return value.value;
+  const byName = contains(value, (part) => part.kind === 'literal' && /^eip1967\.proxy\./.test(part.value));
+  if (byName) return IMPLEMENTATION_SLOT;
+  return named === null ? null : '';
 }
 
 /** Whether a condition reads a slot: what is set once is read before. */

@@ -60,3 +60,19 @@ contract Shares {
   function put(uint256 v) external { require(asset.transferFrom(msg.sender, address(this), v)); shares[msg.sender] += v; }
   function take(uint256 v) external { shares[msg.sender] -= v; require(asset.transfer(msg.sender, v)); }
 }
+//// weak: anybody burns what others have
+contract Token {
+  mapping(address => uint256) public balanceOf;
+  function transfer(address to, uint256 v) external { balanceOf[msg.sender] -= v; balanceOf[to] += v; }
+  function burn(address from, uint256 v) external {
+    balanceOf[from] -= v; // !
+  }
+}
+//// clean: burnt by an allowance
+contract Token {
+  mapping(address => uint256) public balanceOf;
+  mapping(address => mapping(address => uint256)) public allowance;
+  function approve(address s, uint256 v) external { allowance[msg.sender][s] = v; }
+  function burnFrom(address from, uint256 v) external { allowance[from][msg.sender] -= v; balanceOf[from] -= v; }
+  function burn(uint256 v) external { balanceOf[msg.sender] -= v; }
+}

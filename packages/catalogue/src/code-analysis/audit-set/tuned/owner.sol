@@ -71,3 +71,21 @@ contract Registry {
   function setFee(uint64 fee) external { require(msg.sender == settings.owner, "no"); settings.fee = fee; }
   function handOver(address who) external { if (settings.owner != msg.sender) revert(); _assign(who); }
 }
+//// weak: the receiver of fees is set by whoever calls
+contract Fees {
+  address public feeTo;
+  IERC20 public immutable token;
+  constructor(IERC20 t) { token = t; feeTo = msg.sender; }
+  function setFeeTo(address f) external {
+    feeTo = f; // !
+  }
+  function collect() external { require(token.transfer(feeTo, token.balanceOf(address(this)))); }
+}
+//// clean: the receiver of fees names the next
+contract Fees {
+  address public feeTo;
+  IERC20 public immutable token;
+  constructor(IERC20 t) { token = t; feeTo = msg.sender; }
+  function setFeeTo(address f) external { require(msg.sender == feeTo); feeTo = f; }
+  function collect() external { require(token.transfer(feeTo, token.balanceOf(address(this)))); }
+}

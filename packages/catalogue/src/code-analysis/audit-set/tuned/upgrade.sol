@@ -54,3 +54,12 @@ contract Logic is UUPSUpgradeable, Ownable {
   constructor() Ownable(msg.sender) {}
   function _authorizeUpgrade(address) internal override onlyOwner {}
 }
+//// weak: the slot is worked out from its name
+contract Proxy {
+  function upgradeTo(address impl) public {
+    bytes32 slot = bytes32(uint256(keccak256("eip1967.proxy.implementation")) - 1);
+    assembly {
+      sstore(slot, impl) // !
+    }
+  }
+}
