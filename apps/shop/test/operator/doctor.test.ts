@@ -83,7 +83,7 @@ before(async () => {
   behind = server.url;
 });
 after(async () => {
-  await front?.close();
+  for (const close of leftOpen) await close();
   await server?.close();
   mail?.close();
   await Promise.all([cards?.stop(), database?.close(), upstreams?.stop(), world?.stop()]);
@@ -95,8 +95,12 @@ async function reopen(): Promise<void> {
   behind = server.url;
 }
 
+/** Closes what a test that failed has left open, so that the process can end. */
+const leftOpen: (() => unknown)[] = [];
+
 async function listening(made: Server): Promise<Server> {
   made.listen(0, '127.0.0.1');
+  leftOpen.push(() => made.close());
   await once(made, 'listening');
   return made;
 }
@@ -108,12 +112,14 @@ function portOf(made: Server): number {
 }
 
 /** A proxy in front of the server of this file, which writes these headers into every request. */
-function frontOf(headers: Record<string, string>) {
-  return openForwardingProxy(
+async function frontOf(headers: Record<string, string>) {
+  const opened = await openForwardingProxy(
     () => behind,
     ({ status, headers: told, answer, outgoing }) => outgoing.writeHead(status, told).end(answer),
     headers,
   );
+  leftOpen.push(opened.close);
+  return opened;
 }
 
 /** Looks at everything with these variables instead. */
@@ -165,6 +171,7 @@ test('what is not for sale is listed, with the reason', async () => {
 describe('one thing broken', () => {
   test('a node of another chain', async () => {
     const other = await startEthereum({ stateDir: null });
+    leftOpen.push(other.stop);
     const told = mended(await found({ UPSTREAM_BASE_BASE_URL: other.url }));
     await other.stop();
     assert(told.includes('node: base: it is a node of chain 1, and not of 8453'), told.join('\n'));
