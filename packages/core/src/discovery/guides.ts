@@ -16,7 +16,7 @@ export interface ErrorCode {
   code: string;
   /** The statuses that it comes with, in words. */
   status: string;
-  /** What happened and what to do, as Markdown. */
+  /** A sentence on the event, and one on the remedy, as Markdown. */
   meaning: string;
   /** The part of the server that answers with it. */
   section: string;

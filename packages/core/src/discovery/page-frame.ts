@@ -17,7 +17,7 @@ export const SITE_LINKS: readonly SiteLink[] = [
   { href: '/keys', label: 'Keys', page: 'keys.html' },
 ];
 
-/** What the foot of every page links to for people, where it is served. */
+/** The links for people at the foot of every page, where they are served. */
 export const FOOT_LINKS = [
   { href: '/services', label: 'services' },
   { href: '/docs/guides', label: 'guides' },
@@ -112,7 +112,7 @@ ${own.footer ?? footer(about.shop.contactEmail, about.foot ?? [])}
 `;
 }
 
-/** What programs that show a link to the page, or keep it, read of it. @param head its part of the head */
+/** The lines for programs that show a link to the page, or keep it. @param head its part of the head */
 function shared(
   head: string,
   shopName: string,

@@ -74,7 +74,7 @@ export interface MadePage {
   path: string | null;
   title: string;
   description: string;
-  /** What stands in `<main>`, as markup. */
+  /** The contents of `<main>`, as markup. */
   main: string;
   /** The name by which the bar links to it. */
   name?: string;
@@ -102,7 +102,7 @@ export interface Pages {
   made(page: MadePage): Published;
   /** A page's file with its places filled. */
   filled(page: FilledPage): Published;
-  /** What there is to read beside the catalog. */
+  /** The documents beside the catalog. */
   guides: Guides;
   /** The headers of every page. */
   headers: Readonly<Record<string, string>>;

@@ -51,14 +51,7 @@ export function openDiscovery(
     described,
     routes,
     nowMs,
-    rails: {
-      get x402() {
-        return needs.x402();
-      },
-      get mpp() {
-        return needs.mpp();
-      },
-    },
+    rails: railsOf(needs),
     get trial() {
       if (!needs.sales.promisesTrials()) return null;
       return { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS };
@@ -80,6 +73,21 @@ export function openDiscovery(
       const assets = needs.parts().flatMap((part) => Object.entries(part.assets ?? {}));
       assetRoutes(http, pages, Object.fromEntries(assets));
       discoveryRoutes(http, pages, contextOf(http.initialConfig.bodyLimit ?? 0));
+    },
+  };
+}
+
+/** The ways to pay from a wallet, as they are when they are read. */
+function railsOf(needs: {
+  x402(): DiscoveryContext['rails']['x402'];
+  mpp(): DiscoveryContext['rails']['mpp'];
+}): DiscoveryContext['rails'] {
+  return {
+    get x402() {
+      return needs.x402();
+    },
+    get mpp() {
+      return needs.mpp();
     },
   };
 }

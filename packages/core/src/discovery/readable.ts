@@ -1,5 +1,5 @@
 /**
- * What can be read without a script, as Markdown: the catalog, a service, the guides, a code of errors. Programs get it as it is,
+ * Everything that can be read without a script, as Markdown: the catalog, a service, the guides, a code of errors. Programs get it as it is,
  * and people as a page.
  */
 
@@ -33,7 +33,7 @@ export const ERRORS_PAGE = '/docs/errors';
 
 const MOST_FOUND = 20;
 
-/** What a reader of the catalog asks for. */
+/** A reader's choice from the catalog. */
 export interface CatalogView {
   /** Words to search for; empty: all. */
   words: string;
