@@ -7,6 +7,7 @@ import { CATALOGUE_MUTANTS } from './mutants/catalogue.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
+import { GATE_MUTANTS } from './mutants/gate.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { PAGE_MUTANTS } from './mutants/pages.ts';
@@ -36,4 +37,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...CLIENT_MUTANTS,
   ...CATALOGUE_MUTANTS,
   ...PAGE_MUTANTS,
+  ...GATE_MUTANTS,
 ].flatMap(mutantsIn);

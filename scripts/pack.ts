@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '..');
 const STAGES = join(ROOT, 'node_modules/.cache/pack');
 
 /** Each after those that it imports: its types are compiled against theirs. */
-const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield', 'proxy', 'client'] as const;
+const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield', 'gate', 'proxy', 'client'] as const;
 export type Packed = (typeof PACKED)[number];
 
 /** The files that a package holds beside its code. */

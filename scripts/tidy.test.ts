@@ -179,6 +179,8 @@ describe('a table has one owner,', () => {
     free_calls: 'paid-call',
     free_hang_ups: 'paid-call',
     gas_spent: 'relayer',
+    gate_calls: 'gate',
+    gate_messages: 'gate',
     key_addresses: 'webhooks',
     key_links: 'cards',
     ledger_accounts: 'ledger',

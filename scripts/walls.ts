@@ -377,9 +377,19 @@ export const PROXY: House = {
       because: 'It reads the file, and opens what it says.',
     },
     {
+      room: 'route-door.ts',
+      knows: [CORE_PACKAGE],
+      because: 'How routes are paid does not depend on who answers them.',
+    },
+    {
       room: 'part.ts',
-      knows: ['config/', 'wire/', 'sell/', 'declared.ts', CORE_PACKAGE, PROCESS],
+      knows: ['config/', 'wire/', 'sell/', 'declared.ts', 'route-door.ts', 'gate/', CORE_PACKAGE, PROCESS],
       because: 'It is one more door of the paid call.',
+    },
+    {
+      room: 'gate/',
+      knows: ['config/', 'sell/', 'route-door.ts', '/packages/gate/', CORE_PACKAGE],
+      because: 'A guest of the paid call: it answers routes, and moves no money.',
     },
   ],
 };
@@ -477,6 +487,11 @@ export const OTHERS: House = {
       room: 'packages/client/',
       knows: [],
       because: 'Whoever buys has the public interface alone.',
+    },
+    {
+      room: 'packages/gate/',
+      knows: [],
+      because: 'Whoever sells routes of a server of their own has this package alone.',
     },
     {
       room: 'packages/mcp-bridge/',

@@ -5,20 +5,19 @@ import { openStream } from '@farebox/core/http/event-stream';
 import { Problem } from '@farebox/core/http/problem';
 import { rateExceeded } from '@farebox/core/http/rate-limit';
 import { sendFinished } from '@farebox/core/http/server';
-import { makeChallenge } from '@farebox/core/paid-call/challenge';
-import { type Door, x402Door } from '@farebox/core/paid-call/door';
 import { answerOverHttp } from '@farebox/core/paid-call/http-door';
 import type { PaidCall } from '@farebox/core/paid-call/paid-call';
 import type { Sales } from '@farebox/core/paid-call/part';
 import type { Rail } from '@farebox/core/paid-call/rail';
 import type { House, Part } from '@farebox/core/part';
-import { askedByMpp } from '@farebox/core/rails/mpp/asked';
 import type { MppRail } from '@farebox/core/rails/mpp/rail';
 import type { Shelf } from '@farebox/core/service/shelf';
 import { StartError } from '@farebox/process/start-error';
 import type { FastifyReply, FastifyRequest, RequestPayload } from 'fastify';
 import { MOST_REQUEST_BYTES } from './config/schema.ts';
 import { PROXY } from './declared.ts';
+import { openGates } from './gate/open-gates.ts';
+import { routeDoor } from './route-door.ts';
 import { answerFree, streamFree } from './sell/free-route.ts';
 import type { LiveRoutes } from './sell/live-routes.ts';
 import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
@@ -45,12 +44,9 @@ export interface ProxyNeeds {
  */
 export function openProxy(house: House, { routes, sales, mpp, x402, credits }: ProxyNeeds): Part {
   if (routes === null || routes === undefined) return { name: 'proxy' };
-  const { baseUrl, shop, shelf, sandbox } = house;
-  const about = { baseUrl, seller: shop.name, sandbox, trialsOpen: sales.promisesTrials };
-  const inTheHouse = x402Door((quote) => makeChallenge(quote, [x402, credits], about));
-  const door = withMpp({ ...inTheHouse, prefix: '' }, mpp);
-  const rails = [...(mpp === null ? [] : [mpp.rail]), x402, credits];
-  const paidCall = sales.open({ rails, door });
+  const { shelf } = house;
+  const paidCall = sales.open(routeDoor(house, { sales, mpp, x402, credits }));
+  const gates = openGates(house, { routes, sales, mpp, x402, credits });
   const addressLimit = house.limitByAddress();
   const at = { house, paidCall, addressLimit };
   let own: readonly OwnAddress[] = [];
@@ -62,8 +58,11 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
     },
     operations: [
       { operations: [], untold: [{ path: '/*', because: 'A route is described by its configuration.' }] },
+      ...gates.operations,
     ],
+    jobs: gates.jobs,
     routes(http) {
+      gates.routes(http);
       own = http.knownAddresses.all();
       const refused = wholeTaken(routes.now, own);
       if (refused !== null) throw new StartError(`FAREBOX_CONFIG: ${refused}`);
@@ -92,23 +91,6 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
       });
     },
     close: () => routes.close(),
-  };
-}
-
-/** A door whose 402 also asks for an MPP credential, where MPP is on. */
-function withMpp(door: Door, mpp: MppRail | null): Door {
-  if (mpp === null) return door;
-  return {
-    ...door,
-    challenge(quote) {
-      const usual = door.challenge(quote);
-      return {
-        async answer(request, refused) {
-          const { headers, body } = await usual.answer(request, refused);
-          return { headers: { ...headers, ...(await askedByMpp(mpp, quote, request)) }, body };
-        },
-      };
-    },
   };
 }
 

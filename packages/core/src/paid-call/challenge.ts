@@ -43,13 +43,20 @@ export interface ChallengedRequest {
 export function makeChallenge(
   quote: Quote,
   rails: readonly Rail[],
-  about: { baseUrl: string; seller: string; sandbox: boolean; trialsOpen(): boolean },
+  about: {
+    baseUrl: string;
+    seller: string;
+    sandbox: boolean;
+    trialsOpen(): boolean;
+    /** False: the service stands in no document of this server. */
+    hasRecipes?: boolean;
+  },
 ): Challenge {
   const { service } = quote;
   const { baseUrl, seller, sandbox } = about;
   const offers = rails.map((rail) => rail.offer(quote));
   const fresh = offers.flatMap(({ freshHeaders }) => (freshHeaders === undefined ? [] : [freshHeaders]));
-  const recipeUrl = `${baseUrl}/x402/recipes/${service.path}`;
+  const recipeUrl = about.hasRecipes === false ? undefined : `${baseUrl}/x402/recipes/${service.path}`;
   const fixed: Record<string, string> = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
@@ -116,7 +123,7 @@ function bodyOf(
   }: {
     baseUrl: string;
     seller: string;
-    recipeUrl: string;
+    recipeUrl: string | undefined;
     offers: readonly Offer[];
     trialsOpen: boolean;
   },

@@ -30,6 +30,14 @@ export interface Upstream {
   readonly breaker: { readonly failures: number; readonly openMs: number } | null;
 }
 
+/** A server that answers routes of its own, and asks here for each call. */
+export interface Gate {
+  readonly name: string;
+  /** Its public address, without a slash at its end. */
+  readonly url: string;
+  readonly secret: Credential;
+}
+
 /** The part of a request that decides its price. */
 export type PriceSource =
   | { readonly kind: 'field'; readonly names: readonly string[] }
@@ -98,7 +106,10 @@ export interface Route {
   readonly key: string;
   readonly method: Method;
   readonly path: PathPattern;
+  /** Where its gate answers: an upstream that is never asked, and names the gate. */
   readonly upstream: Upstream;
+  /** Null: its upstream answers. */
+  readonly gate: Gate | null;
   readonly sale: Sale;
   /** What each key is given beside the price. */
   readonly bounds: CallBounds;
@@ -145,6 +156,7 @@ export interface HouseServiceRule {
 
 export interface ProxyConfig {
   readonly upstreams: readonly Upstream[];
+  readonly gates: readonly Gate[];
   /** In the order of the file. */
   readonly routes: readonly Route[];
   readonly services: ReadonlyMap<string, HouseServiceRule>;

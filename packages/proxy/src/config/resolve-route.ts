@@ -1,10 +1,10 @@
 import { Problem } from '@farebox/core/http/problem';
-import { nearest } from '@farebox/core/words/nearest';
 import { wrongJson, wrongSchema } from './bounded-json.ts';
 import { RANGE_HEADERS, wrongAnswerHeader, wrongRequestHeader } from './header-names.ts';
 import { priceOfExample } from './price-of-request.ts';
 import type { FieldPath } from './problem.ts';
-import type { Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
+import type { Gate, Route, RouteExample, Sale, SuccessRule, Upstream } from './proxy-config.ts';
+import { answererOf, wrongBehindGate } from './resolve-gate.ts';
 import { resolveSale } from './resolve-sale.ts';
 import { type Plans, resolveTerms } from './resolve-terms.ts';
 import type { Complain } from './resolve-upstream.ts';
@@ -19,15 +19,18 @@ const ANY_SUCCESS = Array.from({ length: 100 }, (_, index) => 200 + index).filte
 export function resolveRoute(
   written: string,
   input: RouteInput,
-  { upstreams, plans }: { upstreams: ReadonlyMap<string, Upstream>; plans: Plans },
+  {
+    plans,
+    ...answerers
+  }: { upstreams: ReadonlyMap<string, Upstream>; gates: ReadonlyMap<string, Gate>; plans: Plans },
   complain: Complain,
 ): Route | null {
   const at: FieldPath = ['routes', written];
   const key = readRouteKey(written);
   if ('wrong' in key) complain(at, key.wrong);
-  const upstream = upstreams.get(input.upstream);
-  if (upstream === undefined) complain([...at, 'upstream'], unknownUpstream(input.upstream, upstreams));
-  if ('wrong' in key || upstream === undefined) return null;
+  const answerer = answererOf(input, answerers, at, complain);
+  if ('wrong' in key || answerer === null) return null;
+  const { upstream, gate } = answerer;
   if (!isBelow(key.path.text, upstream.prefix))
     complain(
       at,
@@ -35,6 +38,7 @@ export function resolveRoute(
     );
   const sale = resolveSale(key, input, at, complain);
   refuseIdleFields(input, at, complain);
+  if (gate !== null) for (const [field, wrong] of wrongBehindGate(input)) complain([...at, field], wrong);
   const answer = input.answer ?? 'kept';
   const requestHeaders = requestHeadersOf(input, sale, at, complain);
   const stream = { maxOpen: input.stream?.maxOpen ?? 100, maxMs: input.stream?.maxMs ?? 120_000 };
@@ -45,6 +49,7 @@ export function resolveRoute(
     method: key.method,
     path: key.path,
     upstream,
+    gate,
     sale,
     ...resolveTerms({ key, input, sale }, plans, at, complain),
     effect: input.effect ?? (key.method === 'GET' ? 'read' : 'write'),
@@ -67,13 +72,6 @@ export function resolveRoute(
     request: requestOf(key, input, at, complain),
     response: schemaOf(input.response, [...at, 'response'], false, complain),
   };
-}
-
-function unknownUpstream(name: string, upstreams: ReadonlyMap<string, Upstream>): string {
-  const [best] = nearest(name, [...upstreams.keys()], 1);
-  return best === undefined
-    ? 'there are no upstreams: name one under "upstreams"'
-    : `there is no upstream ${JSON.stringify(name)}; did you mean "${best}"?`;
 }
 
 function isBelow(path: string, prefix: string): boolean {

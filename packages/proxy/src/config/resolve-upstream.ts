@@ -41,7 +41,11 @@ export function resolveUpstream(
   };
 }
 
-function addressOf(text: string, at: FieldPath, complain: Complain): { origin: string; basePath: string } {
+export function addressOf(
+  text: string,
+  at: FieldPath,
+  complain: Complain,
+): { origin: string; basePath: string } {
   const nowhere = { origin: 'http://invalid', basePath: '' };
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -78,7 +82,8 @@ function prefixOf(text: string, at: FieldPath, complain: Complain): string {
   return text;
 }
 
-function credentialsOf(
+/** Reads credentials by the names of their variables. */
+export function credentialsOf(
   kind: Credential['kind'],
   written: Readonly<Record<string, string>> | undefined,
   at: FieldPath,

@@ -5,6 +5,7 @@ import { nearest } from '@farebox/core/words/nearest';
 import type { z } from 'zod';
 import type { FieldPath } from './problem.ts';
 import type { HouseServiceRule, ProxyConfig, Route } from './proxy-config.ts';
+import { resolveGate } from './resolve-gate.ts';
 import { resolveRoute } from './resolve-route.ts';
 import { resolvePlans } from './resolve-terms.ts';
 import { type Complain, type Environment, resolveUpstream } from './resolve-upstream.ts';
@@ -40,8 +41,14 @@ export function resolveConfig(
     ]),
   );
   const plans = resolvePlans(input.plans ?? {}, complain);
+  const gates = new Map(
+    Object.entries(input.gates ?? {}).map(([name, each]) => [
+      name,
+      resolveGate(name, each, surroundings.env, complain),
+    ]),
+  );
   const routes = Object.entries(input.routes ?? {}).flatMap(([key, each]) => {
-    const route = resolveRoute(key, each, { upstreams, plans }, complain);
+    const route = resolveRoute(key, each, { upstreams, gates, plans }, complain);
     if (route === null) return [];
     const refused = surroundings.refusedKey?.(route) ?? null;
     if (refused !== null) complain(['routes', key], refused);
@@ -49,10 +56,11 @@ export function resolveConfig(
   });
   refuseTwins(routes, lineOf, complain);
   const services = servicesOf(input.services ?? {}, surroundings.serviceNames, complain);
-  if (upstreams.size === 0 && routes.length === 0 && services.size === 0)
+  if (upstreams.size === 0 && gates.size === 0 && routes.length === 0 && services.size === 0)
     complain([], 'sells nothing: write "upstreams" and "routes", or "services"');
   const written = JSON.stringify({ ...input, $schema: undefined });
-  return frozen({ upstreams: [...upstreams.values()], routes, services, written });
+  const opened = { upstreams: [...upstreams.values()], gates: [...gates.values()] };
+  return frozen({ ...opened, routes, services, written });
 }
 
 /** Refuses routes that match the same addresses: which of two prices holds would be a matter of luck. */

@@ -15,6 +15,7 @@ const MOST_PLANS = 100;
 const MOST_FREE_A_DAY = 1_000;
 /** Accounts with a lower number are the house's. */
 const FIRST_CUSTOMER = 1_000;
+const MOST_GATES = 100;
 /** The largest answer that the database keeps for a repeat. */
 export const MOST_KEPT_BYTES = 1_400_000;
 /** Callers over HTTP wait no longer for an answer in one piece. */
@@ -147,6 +148,20 @@ const upstream = z.strictObject({
     .union([breaker, z.literal(false)])
     .optional()
     .describe('When calls fail at once because the upstream keeps failing; false: never'),
+});
+
+const gate = z.strictObject({
+  url: z
+    .string()
+    .max(2_000)
+    .describe(
+      'The public address of the server that sells its own routes, with http or https: what is paid for is named by it',
+    ),
+  secret: credential
+    .regex(/^\$/, `write the variable alone: "${TOKEN}"`)
+    .describe(
+      `The environment variable that holds the secret which that server has too, at least 32 characters: "${TOKEN}"`,
+    ),
 });
 
 const tier = z.strictObject({
@@ -337,7 +352,12 @@ const request = z.strictObject({
 });
 
 const route = z.strictObject({
-  upstream: z.string().max(40).describe('The name of the upstream that answers'),
+  upstream: z.string().max(40).optional().describe('The name of the upstream that answers'),
+  gate: z
+    .string()
+    .max(40)
+    .optional()
+    .describe('In place of an upstream: the name of the gate behind which a server answers by itself'),
   price: money.optional().describe('Price of one call in USD, in quotes: "0.02"'),
   priceBy: priceBy.optional().describe('A price that something in the request decides'),
   metered: metered
@@ -425,6 +445,9 @@ export const configSchema = z
     upstreams: named(word, upstream, MOST_UPSTREAMS)
       .optional()
       .describe('The APIs that are sold, by names of your own'),
+    gates: named(word, gate, MOST_GATES)
+      .optional()
+      .describe('Servers that sell routes of their own with @farebox/gate, by names of your own'),
     routes: named(
       z.string().max(MOST_KEY_CHARACTERS).meta({ pattern: '^(GET|POST|PUT|PATCH|DELETE) /' }),
       route,
@@ -450,6 +473,7 @@ export const configSchema = z
 export type ConfigInput = z.input<typeof configSchema>;
 export type RouteInput = z.output<typeof route>;
 export type PlanOfRouteInput = z.output<typeof planOfRoute>;
+export type GateInput = z.output<typeof gate>;
 export type UpstreamInput = z.output<typeof upstream>;
 
 /** The configuration's JSON Schema, as editors read it. */

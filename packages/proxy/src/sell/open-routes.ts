@@ -1,10 +1,11 @@
 /** Opens what a configuration sells: its upstreams, a service for each priced route, and the table of all routes. */
 import { createHash } from 'node:crypto';
 import type { Service } from '@farebox/core/service/define';
-import type { ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/proxy-config.ts';
+import type { Gate, ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/proxy-config.ts';
 import { RouteTable } from '../wire/path.ts';
 import { openUpstream, type Upstream } from '../wire/upstream.ts';
 import { type RouteStream, routeStream } from './ask-upstream.ts';
+import { gateService } from './gate-service.ts';
 import { routeService } from './route-service.ts';
 
 /** Calls that may wait for a place, for each that runs. */
@@ -25,10 +26,26 @@ export interface OpenRoute {
   readonly freeStream: RouteStream | null;
 }
 
+/** A gate, and the routes that its server answers. */
+export interface OpenGate {
+  readonly gate: Gate;
+  readonly table: RouteTable<GateRoute>;
+  readonly routes: readonly GateRoute[];
+}
+
+export interface GateRoute {
+  readonly method: string;
+  readonly path: Route['path'];
+  readonly route: Route;
+  readonly service: Service;
+}
+
 /** The routes of a configuration, with connections to their upstreams. */
 export interface OpenRoutes {
   readonly table: RouteTable<OpenRoute>;
   readonly routes: readonly OpenRoute[];
+  /** Servers that sell here what they answer by themselves: at no address of this server. */
+  readonly gates: readonly OpenGate[];
   /** The services that are for sale, in the order of the file. */
   readonly services: readonly Service[];
   /** The categories that the catalogue of services does not have, and what each holds. */
@@ -73,11 +90,15 @@ export function openRoutes(
     }),
   );
   const ids = new Set(taken);
-  const routes = config.routes.map((route): OpenRoute => {
-    const upstream = upstreams.get(digests.get(route.upstream.name) ?? '');
-    if (upstream === undefined) throw new Error(`${route.key} has no upstream`);
+  const named = config.routes.map((route) => {
     const id = idOf(route, ids);
     ids.add(id);
+    return { route, id };
+  });
+  const routes = named.flatMap(({ route, id }): OpenRoute | [] => {
+    if (route.gate !== null) return [];
+    const upstream = upstreams.get(digests.get(route.upstream.name) ?? '');
+    if (upstream === undefined) throw new Error(`${route.key} has no upstream`);
     const tag = route.tags[0] ?? DEFAULT_TAG;
     const sent = { route, upstream, userAgent };
     const isFree = route.sale.kind === 'free';
@@ -86,9 +107,23 @@ export function openRoutes(
     return { method: route.method, path: route.path, route, upstream, service, freeStream };
   });
   const services = routes.flatMap(({ service }) => (service === null ? [] : [service]));
+  const gates = config.gates.map((gate): OpenGate => {
+    const ofGate = named.flatMap(({ route, id }): GateRoute | [] => {
+      if (route.gate?.name !== gate.name) return [];
+      const tag = route.tags[0] ?? DEFAULT_TAG;
+      return {
+        method: route.method,
+        path: route.path,
+        route,
+        service: gateService(route, { id, tag, userAgent }),
+      };
+    });
+    return { gate, routes: ofGate, table: new RouteTable(ofGate) };
+  });
   return {
     table: new RouteTable(routes),
     routes,
+    gates,
     services,
     tags: Object.fromEntries(
       services.map(({ tag }) => [tag, tag === DEFAULT_TAG ? ABOUT_DEFAULT_TAG : `Routes of ${tag}.`]),
