@@ -127,5 +127,6 @@ const NOBODY: Upstream = {
   stream: async () => failure('unreachable', 'nothing is sent to a gate', { wasSent: false }),
   state: { isOpen: false, retryAfterMs: null, calls: 0, waiting: 0 },
   close: async () => {},
+  retire: async () => {},
   destroy: async () => {},
 };
