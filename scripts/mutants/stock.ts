@@ -19,7 +19,7 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
       ['b.priceMicros < a.priceMicros ? b : a', 'b.priceMicros > a.priceMicros ? b : a'],
       ['if (!(error instanceof PaymentRefused)) throw error;', ''],
       ['prices.has(priceMicros)', 'false'],
-      ['return { ...quote, priceMicros }', 'return quote'],
+      ['return [{ ...quote, priceMicros }];', 'return [quote];'],
       ['return { quote: each, payment }', 'return { quote, payment }'],
       ['if (quote.service.metered !== null) return [];', ''],
       ['if (request.service.metered !== null) return priceMicros;', ''],
