@@ -31,9 +31,9 @@ export interface CallStory {
   service: string;
   rail: string;
   state: (typeof CALL_STATES)[number];
-  /** What is reserved while it runs, and what was taken once it is captured. */
+  /** The amount that is reserved while it runs, and that was taken once it is captured. */
   priceUsd: string;
-  /** What had been reserved, where the price was measured in the answer; null: the same. */
+  /** The amount that had been reserved, where the price was measured in the answer; null: the same. */
   reservedUsd: string | null;
   payment: Record<string, string | null> | null;
   /** The time until which the answer can be fetched again; null: it is not kept, or not any more. */

@@ -62,7 +62,7 @@ export interface Payment {
     transaction: string | null;
     /** Set when the headers leave before the price is taken: it is reserved, and is taken before the answer ends. */
     reserved?: true;
-    /** What had been reserved, where the price that was taken was measured. */
+    /** The amount that had been reserved, where the price that was taken was measured. */
     reservedMicros?: bigint;
   }): Record<string, string>;
 }

@@ -110,7 +110,7 @@ export interface MadeAnswer {
   body: string | Buffer;
   /** 200 unless given. */
   status?: number;
-  /** What it costs, where its service is metered: no more than was reserved. */
+  /** Its cost, where its service is metered: no more than was reserved. */
   costMicros?: bigint;
 }
 

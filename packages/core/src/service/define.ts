@@ -221,7 +221,7 @@ export interface ByteStream {
 
 /** An answer whose end is not known yet. */
 export interface StreamedContent extends Omit<ContentAnswer, 'content' | 'costMicros'> {
-  /** What costs all that has come of it so far, in micro-USD, where its service is metered. */
+  /** Tells the cost of all that has come of it so far, in micro-USD, where its service is metered. */
   costMicros?(): bigint;
   /**
    * Yields the pieces that leave at once, and returns the one that leaves once the price is taken.
@@ -344,7 +344,7 @@ export interface Service {
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
   readonly stream: ServiceStream | null;
-  /** What a call costs follows from its answer, and an account's credit alone pays for it; null: it is known before. */
+  /** Set where the cost of a call follows from its answer, and an account's credit alone pays for it; null: it is known before. */
   readonly metered: MeteredPrice | null;
   /** Its own address and form over HTTP; null: it is a POST of its input as JSON. */
   readonly route: ServiceRoute | null;

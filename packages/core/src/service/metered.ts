@@ -1,14 +1,14 @@
 /** A price that is known once the answer is: so much for what came out, and no more than what is reserved for it. */
 
 export interface MeteredPrice {
-  /** What is counted, as a sentence goes on: `bytes of the answer`, `items of results`, `usage.total_tokens of the answer`. */
+  /** The thing that is counted, as a sentence goes on: `bytes of the answer`, `items of results`, `usage.total_tokens of the answer`. */
   readonly measured: string;
   /** The price of so many of them, in USD. */
   readonly priceUsd: string;
   readonly per: number;
   /** The most that one call costs: it is reserved. */
   readonly atMostUsd: string;
-  /** What a call costs whose answer does not tell it; null where each answer does. */
+  /** The price of a call whose answer does not tell it; null where each answer does. */
   readonly whenUnmeasuredUsd: string | null;
 }
 

@@ -38,7 +38,7 @@ export interface Answer<Fields> {
   /** The status of such an answer (200 unless given, always 2xx), and headers of its own, among them its type. */
   status?: number;
   headers?: Readonly<Record<string, string>>;
-  /** What it costs, in micro-USD, where its service is metered. */
+  /** Its cost in micro-USD, where its service is metered. */
   costMicros?: bigint;
   method: string;
   sources: Source[];

@@ -10,7 +10,7 @@ type PriceByInput = NonNullable<RouteInput['priceBy']>;
 
 const WAYS = ['price', 'priceBy', 'metered', 'free'] as const;
 const SOURCES = ['field', 'header', 'query', 'path'] as const;
-/** What a route says of its price, and the fields that have a say in what can be measured. */
+/** The fields in which a route says its price, and those that have a say in what can be measured. */
 type SaleInput = Pick<RouteInput, (typeof WAYS)[number] | 'answer' | 'requestHeaders'>;
 
 /** Resolves what a route costs; `free` stands in where it cannot be told, and is complained about. */

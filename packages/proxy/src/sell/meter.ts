@@ -1,4 +1,4 @@
-/** What a metered answer costs: what is counted in it, by the upstream's own bytes and never by the caller's word. */
+/** The cost of a metered answer: what is counted in it, by the upstream's own bytes and never by the caller's word. */
 import type { MeterRule } from '../config/proxy-config.ts';
 import { MOST_KEPT_BYTES } from '../config/schema.ts';
 import { EventReader } from '../wire/event-watch.ts';
@@ -10,7 +10,7 @@ const MOST_EVENT_BYTES = 65_536;
 /** Counts one answer as it comes. */
 export interface Meter {
   see(piece: Buffer): void;
-  /** What all that was seen so far costs, in micro-USD. */
+  /** Tells the cost of all that was seen so far, in micro-USD. */
   costMicros(): bigint;
 }
 
@@ -22,7 +22,7 @@ export function openMeter(rule: MeterRule, mediaType: string | null): Meter {
   return meterOf(rule, isOfEvents ? ofEvents(measure.path) : ofJson(measure));
 }
 
-/** What is counted of an answer: undefined as long as it does not tell, and whatever else it told. */
+/** Counts in an answer: undefined as long as it does not tell, and whatever else it told. */
 interface Counter {
   see(piece: Buffer): void;
   count(): unknown;

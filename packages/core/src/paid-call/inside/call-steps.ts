@@ -102,7 +102,7 @@ export interface CallToFinish extends PricedCall {
   /** Why the call was released, or `answered`. */
   outcome: string;
   /**
-   * What is taken where the price was measured: above nothing, and no more than was reserved. Absent: all of the price. Only for
+   * The amount that is taken where the price was measured: above nothing, and no more than was reserved. Absent: all of the price. Only for
    * calls that no chain pays.
    */
   takenMicros?: bigint;

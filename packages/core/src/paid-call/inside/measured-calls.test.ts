@@ -287,7 +287,7 @@ interface Act {
   /** Which of those that are open. */
   which: number;
   price: number;
-  /** Of a thousand parts of what is reserved. */
+  /** How many thousandths of what is reserved are taken. */
   part: number;
 }
 

@@ -1,7 +1,7 @@
 import type { Quote } from '../rail.ts';
 
 /**
- * What an answer costs, by its own word; undefined where its price was known before, as it is where nothing was reserved.
+ * Checks the cost that an answer tells of itself. Undefined where its price was known before, as it is where nothing was reserved.
  *
  * @throws Error for a metered answer that says none, or more than was reserved: nothing is taken for it
  */

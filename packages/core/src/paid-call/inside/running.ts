@@ -160,7 +160,7 @@ export interface RunningStream {
   /** The next piece, as it will be sent. @throws what the service throws; ServiceFailure when its time is over */
   next(): Promise<{ status: 'piece' | 'whole'; bytes: Buffer }>;
   /**
-   * What costs all that came of it so far; undefined where its price is known before.
+   * Tells the cost of all that came of it so far; undefined where its price is known before.
    *
    * @throws Error when the service says none, or more than was reserved
    */

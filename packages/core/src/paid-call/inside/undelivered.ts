@@ -46,7 +46,7 @@ export interface UndeliveredCalls {
   /** Takes so many at most of those that are due. One that is not done is due again when its lease is over. */
   lease(limit: number): Promise<LeasedCall[]>;
   /**
-   * What was taken for it; null when nothing was. A call that is no longer open may also have been released by another job, or
+   * The amount that was taken for it; null when nothing was. A call that is no longer open may also have been released by another job, or
    * never have begun.
    */
   takenFor(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<bigint | null>;
