@@ -364,7 +364,12 @@ export const PROXY: House = {
       knows: ['wire/headers.ts', CORE_PACKAGE],
       because: 'What is configured does not depend on how calls are sent on.',
     },
-    { room: 'wire/', knows: [], because: 'Sending a call on does not depend on who pays for it.' },
+    {
+      room: 'wire/',
+      knows: ['/packages/core/src/service/fair-places.ts'],
+      because:
+        'Sending a call on does not depend on who pays for it; its places are shared as all others are.',
+    },
     {
       room: 'sell/',
       knows: ['config/', 'wire/', CORE_PACKAGE],
