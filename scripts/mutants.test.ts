@@ -13,6 +13,8 @@ test('each bug can be planted at one place, changes it, and leaves a program', (
   for (const mutant of MUTANTS) {
     const bug = planted(read(mutant.file), mutant);
     assert.notEqual(mutant.find, mutant.replace, mutant.file);
+    // Whether SQL is right is for the database to say.
+    if (mutant.file.endsWith('.sql')) continue;
     assert.doesNotThrow(() => stripTypeScriptTypes(bug), `${mutant.file}: ${mutant.replace}`);
   }
 });
