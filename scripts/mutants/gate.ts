@@ -33,7 +33,13 @@ export const GATE_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/proxy/src/gate/waiting-calls.ts',
     tests: PROTOCOL,
-    bugs: [['found?.gate === gate ? found : null', 'found ?? null']],
+    bugs: [
+      [
+        'found?.gate === gate ? found : null',
+        'found ?? null',
+        'the statement that claims the end of a call asks for its gate too',
+      ],
+    ],
   },
   {
     file: 'packages/proxy/src/gate/gate-store.ts',
