@@ -2,8 +2,8 @@
 import { type Mutant, mutantsIn } from './mutant.ts';
 import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
 import { CARDS_MUTANTS } from './mutants/cards.ts';
-import { CLIENT_MUTANTS } from './mutants/client.ts';
 import { CATALOGUE_MUTANTS } from './mutants/catalogue.ts';
+import { CLIENT_MUTANTS } from './mutants/client.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
