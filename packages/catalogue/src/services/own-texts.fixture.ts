@@ -56,7 +56,14 @@ export const OWN_TEXTS: Readonly<Record<string, readonly string[]>> = {
     '/licences/*/citation',
   ],
   'verified-agent-identity': ['/agentName', '/owner', '/registrationFile'],
-  'smart-contract-audit': ['/findings/*/id', '/findings/*/rule', '/source/compiler'],
+  'smart-contract-audit': [
+    '/findings/*/id',
+    '/findings/*/rule',
+    '/source/compiler',
+    '/source/packages/*',
+    '/classesNotExamined/*/class',
+    '/classesNotExamined/*/what',
+  ],
   'property-valuation': [
     '/data/comparableInsights',
     '/data/comparablesSource/name',
