@@ -1,15 +1,13 @@
 /** Reads a whole server without a script, and opens the address of a call in a browser. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
+import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../../../../packages/sandbox/src/browser.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { assertReadable } from '../look.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 
 let database: TestDatabase;
@@ -149,7 +147,7 @@ test('axe finds nothing wrong with any page, on a phone and on a desk', async ()
       ...['/x402/token-price', '/credits/return', '/credits/cancel', '/nothing'],
     ]) {
       await page.goto(server.url + path, { waitUntil: 'networkidle' });
-      await page.evaluate(AXE);
+      await page.evaluate(axe.source);
       const found = await page.evaluate(
         'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(" | ")))',
       );

@@ -23,6 +23,7 @@ test('text of others shows what it says', () => {
       assert.doesNotMatch(html, /<(strong|em|a|i|del|img|h1)\b/, text);
       assert.equal(/<td|<p|<th/.test(html), true);
     }
+  assert.equal(htmlOf(inMarkdown('an `odd *one*')).trim(), '<p>an &#39;odd *one*</p>');
   assert.equal(htmlOf(inMarkdown('a `b|c` d')).trim(), '<p>a <code>b\\|c</code> d</p>');
   assert.match(htmlOf(`| h |\n|---|\n| ${inMarkdown('a `b|c` d')} |`), /a <code>b\|c<\/code> d/);
 });

@@ -238,7 +238,7 @@ export function guidesText({ list }: Guides): Readable {
   };
 }
 
-export function pathOfGuide(name: string): string {
+function pathOfGuide(name: string): string {
   return name === ERRORS_GUIDE ? ERRORS_PAGE : `${GUIDES_PAGE}/${name}`;
 }
 

@@ -16,6 +16,8 @@ import { databaseAway, Problem, unavailable } from './problem.ts';
 import { instanceOf, PROBLEM_TYPE, problemDetails, wantsProblemDetails } from './problem-details.ts';
 import { withRate } from './rate-limit.ts';
 
+export type { PayPage } from './asked-form.ts';
+
 declare module 'fastify' {
   interface FastifyInstance {
     /** Whether this process is about to stop: then every answer tells its connection to end. */
