@@ -72,7 +72,12 @@ export function gateService(
     run: (input, { call, signal, nowMs }) => {
       const asked = input as GuestCall;
       const upstream = guestAsUpstream(asked, { call, timeoutMs: service.timeoutMs, nowMs });
-      return askUpstream({ ...nobody, upstream }, asked, { orderId: call.orderId, caller: call.caller, signal, nowMs });
+      return askUpstream({ ...nobody, upstream }, asked, {
+        orderId: call.orderId,
+        caller: call.caller,
+        signal,
+        nowMs,
+      });
     },
   };
 }
