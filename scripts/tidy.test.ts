@@ -218,6 +218,8 @@ describe('a table has one owner,', () => {
     sold_keys: 'sold-keys',
     sql_functions: 'db',
     sql_triggers: 'db',
+    stock_replicas: 'stock',
+    stock_versions: 'stock',
     topups: 'topup',
     trial_claims: 'keys',
     trial_credits: 'keys',
@@ -284,6 +286,7 @@ describe('a table has one owner,', () => {
       'a key is sold by a call, holds what it cost and is taken back with it',
       ...['calls', 'credit_origins', 'ledger_transfers', 'schema_migrations', 'settlements', 'trial_credits'],
     ],
+    stock: ['a version names the act that made it, and a standing the process', 'operator_acts', 'replicas'],
     topup: [
       'credit is sold by a call, settles with it and ends in the ledger',
       ...['calls', 'ledger_transfers', 'settlements'],

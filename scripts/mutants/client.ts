@@ -41,10 +41,10 @@ export const CLIENT_MUTANTS: readonly MutantsOfFile[] = [
       ["outcome === 'uncharged' || untilMs > nowMs()", "outcome === 'uncharged'"],
       ['if (isKnown || !again) addSpent', 'addSpent'],
       ['    addSpent(pages, dayOf(heldUntilMs ?? sentMs), service, BigInt(micros));\n', ''],
-      ['if (kept) pages.kept', 'if (!kept) pages.kept'],
+      ['if (kept) keep(pages', 'if (!kept) keep(pages'],
       [
-        'if (Object.keys(pages.open).length >= MAX_OPEN) return',
-        'if (Object.keys(pages.open).length < 0) return',
+        'if (Object.keys(pages.open).length >= MAX_OPEN || isFullOfNames(pages, purchase)) return',
+        'if (isFullOfNames(pages, purchase)) return',
       ],
       ['store.exclusively === undefined ? run() : store.exclusively(run)', 'run()'],
     ],

@@ -52,7 +52,6 @@ export type App = ReturnType<typeof createApp>;
 type AppNeeds = HouseNeeds & {
   config: ConfigOf<typeof DECLARED>;
   routes?: LiveRoutes | null;
-  /** From what is sold; the services of the house alone unless given. */
   source?: StockSource;
 };
 
@@ -97,6 +96,8 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const atX402 = openX402Door(house, { rails, sales });
   const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
   const pages = openGuidedPages(house);
+  const shown = { pages, sales, parts: () => parts, cardCheckout: cards !== null };
+  const desk = { ledger, keys, cardMoney, pages, parts: () => parts, stock: stock.desk, gas: gas.standings };
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
@@ -120,10 +121,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     byX402,
     byMpp,
     openDiscovery(house, config.paidCall.settings, secrets, {
-      pages,
-      sales,
-      parts: () => parts,
-      cardCheckout: cards !== null,
+      ...shown,
       x402: byX402.offer,
       mpp: byMpp.offer,
     }),
@@ -137,22 +135,15 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     openReceipts(house, { settlements: sales.settlements, x402, walletsPay }),
     openProxy(house, { routes, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
     openOperator(house, config.operator, {
-      ledger,
-      keys,
-      cardMoney,
+      ...desk,
       payments: sales.payments,
-      stock: stock.desk,
       books: booksOf(DECLARED),
       trialBudgetMicrosPerDay: config.keys.settings.trialBudgetMicrosPerDay,
       sources: sources.forOperator,
-      gas: gas.standings,
-      parts: () => parts,
-      pages,
     }),
   ];
   const { calls, reconciler, settlementFinisher } = sales;
   const ofMoney = { keys, ledger, trials, cards, debts, walks, dataLists: sources.dataLists };
-  const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall };
-  const { reload } = stock;
-  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls, reload };
+  const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall, reload: stock.reload };
+  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls };
 }

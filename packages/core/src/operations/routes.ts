@@ -15,7 +15,7 @@ export function operationsRoutes(
     version: string;
     /** Null when ready; else why not. */
     notReady(): Promise<string | null>;
-    /** What the parts say beside. */
+    /** The further fields that the parts say. */
     readiness(isFromWithin: boolean): Readonly<Record<string, unknown>>;
     explainAddress(request: FastifyRequest): Derivation;
   },

@@ -16,7 +16,7 @@ export interface CallFacts {
    */
   orderId: string;
   rail: RailName;
-  /** By whom shares of what all callers use are counted, whichever key or wallet pays. Not to be printed. */
+  /** The name by which shares of what all callers use are counted, whichever key or wallet pays. Not to be printed. */
   caller: string;
   /** A name of the payer that is safe to print: a key's prefix, a wallet's address. */
   payer: string;

@@ -12,7 +12,7 @@ export class NoPlace extends Error {}
 
 /** On whose behalf an upstream is asked. */
 export interface Visitor {
-  /** Who caused the work; the shares of the places are counted by it. */
+  /** The caller who caused the work; the shares of the places are counted by it. */
   caller: string;
   /** The call that it belongs to. */
   callId: string;
@@ -57,7 +57,7 @@ export interface PlacesSettings {
 export class FairPlaces {
   readonly #most: number;
   readonly #settings: Required<PlacesSettings>;
-  /** Of one caller, and what all together are lent beyond it. */
+  /** The shares of one caller, and what all together are lent beyond it. */
   readonly #share: number;
   readonly #held = new Map<string, number>();
   /** Within the shares of their callers. */

@@ -33,7 +33,7 @@ export interface ReadCall {
   keyTerms?(accountId: bigint): KeyTerms;
 }
 
-/** What a seller gives to a key, counted together with all keys that were bought with its credit. */
+/** The bounds and gifts that a seller gives to a key, counted together with all keys that were bought with its credit. */
 export interface CallBounds {
   /** How many calls of a day (UTC) cost nothing, for keys whose credit was ever paid for. */
   readonly freeCallsPerDay: number;
@@ -43,7 +43,7 @@ export interface CallBounds {
   readonly callsPerDay: number | null;
 }
 
-/** What a key is asked for one call. Wallets pay the list price. */
+/** The price that a key is asked for one call. Wallets pay the list price. */
 export interface KeyTerms extends CallBounds {
   readonly priceMicros: bigint;
 }
@@ -72,6 +72,6 @@ export interface ShownRoute {
   readonly example: { url: string; headers: Readonly<Record<string, string>>; body: unknown };
   /** Null where all calls cost the same. */
   readonly prices: { lowestUsd: string; highestUsd: string; decidedBy: string } | null;
-  /** What each key has beside the price; absent where it is nothing. */
+  /** The bounds that each key has beside the price; absent where it is nothing. */
   readonly bounds?: CallBounds;
 }

@@ -17,7 +17,7 @@ export interface Stock {
  * follow later.
  */
 const HONOURED_MS = 6 * 60_000;
-/** Of so many earlier tables is remembered what they sold otherwise. */
+/** The number of earlier tables of which it is remembered what they sold otherwise. */
 const MOST_EARLIER = 20;
 
 /** The services of an earlier table that are sold otherwise now, or no more. */

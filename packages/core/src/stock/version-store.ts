@@ -67,7 +67,10 @@ interface StandingRow {
 export type VersionStore = ReturnType<typeof createVersionStore>;
 
 export function createVersionStore(sql: Database, nowMs: () => number) {
-  const now = () => new Date(nowMs()).toISOString();
+  return { ...versionReader(sql), ...versionWriter(sql, nowMs), ...standingsIn(sql, nowMs) };
+}
+
+function versionReader(sql: Database) {
   const heads = async (which: ReturnType<Database>): Promise<VersionHead[]> =>
     (
       await sql<HeadRow[]>`
@@ -110,7 +113,11 @@ export function createVersionStore(sql: Database, nowMs: () => number) {
         select 1 from stock_versions where kind = ${kind} and digest = ${digestOf(content)} limit 1`;
       return rows.length > 0;
     },
+  };
+}
 
+function versionWriter(sql: Database, nowMs: () => number) {
+  return {
     /** Adds a content of the file, unless it is the newest already. @returns its number */
     addFile(content: string, madeBy: string): Promise<bigint> {
       return sql.begin(async (transaction) => {
@@ -118,7 +125,7 @@ export function createVersionStore(sql: Database, nowMs: () => number) {
         const [newest] = await transaction<{ number: bigint; digest: Buffer }[]>`
           select number, digest from stock_versions where kind = 'file' order by number desc limit 1`;
         if (newest?.digest.equals(digestOf(content)) === true) return newest.number;
-        return insert(transaction, { kind: 'file', content, madeBy, actId: null });
+        return insert(transaction, nowMs(), { kind: 'file', content, madeBy, actId: null });
       });
     },
 
@@ -136,14 +143,19 @@ export function createVersionStore(sql: Database, nowMs: () => number) {
       const [newest] = await transaction<{ content: string }[]>`
         select content from stock_versions where kind = 'rules' order by number desc limit 1`;
       const content = change(newest?.content ?? null);
-      return insert(transaction, { kind: 'rules', content, madeBy: actor, actId });
+      return insert(transaction, nowMs(), { kind: 'rules', content, madeBy: actor, actId });
     },
+  };
+}
 
+/** Which processes serve what. */
+function standingsIn(sql: Database, nowMs: () => number) {
+  return {
     /** Notes what this process serves. */
     async note({ replica, host, file, rules, refused, reason }: Standing): Promise<void> {
       await sql`
         insert into stock_replicas (replica, host, file_version, rules_version, refused_version, reason, noted_at)
-        select ${String(replica)}, ${host}, ${textOf(file)}, ${textOf(rules)}, ${textOf(refused)}, ${reason}, ${now()}
+        select ${String(replica)}, ${host}, ${textOf(file)}, ${textOf(rules)}, ${textOf(refused)}, ${reason}, ${timeOf(nowMs())}
         from replicas where id = ${String(replica)}
         on conflict (replica) do update set file_version = excluded.file_version, rules_version = excluded.rules_version,
           refused_version = excluded.refused_version, reason = excluded.reason, noted_at = excluded.noted_at`;
@@ -164,23 +176,28 @@ export function createVersionStore(sql: Database, nowMs: () => number) {
       }));
     },
   };
+}
 
-  async function insert(
-    transaction: Transaction,
-    {
-      kind,
-      content,
-      madeBy,
-      actId,
-    }: { kind: VersionKind; content: string; madeBy: string; actId: string | null },
-  ): Promise<bigint> {
-    const [row] = await transaction<{ number: bigint }[]>`
-      insert into stock_versions (number, kind, content, digest, made_at, made_by, act_id)
-      select coalesce(max(number), 0) + 1, ${kind}, ${content}, ${digestOf(content)}, ${now()}::timestamptz, ${madeBy}, ${actId}
-      from stock_versions returning number`;
-    if (row === undefined) throw new Error('a version got no number');
-    return row.number;
-  }
+async function insert(
+  transaction: Transaction,
+  madeAtMs: number,
+  {
+    kind,
+    content,
+    madeBy,
+    actId,
+  }: { kind: VersionKind; content: string; madeBy: string; actId: string | null },
+): Promise<bigint> {
+  const [row] = await transaction<{ number: bigint }[]>`
+    insert into stock_versions (number, kind, content, digest, made_at, made_by, act_id)
+    select coalesce(max(number), 0) + 1, ${kind}, ${content}, ${digestOf(content)}, ${timeOf(madeAtMs)}::timestamptz, ${madeBy}, ${actId}
+    from stock_versions returning number`;
+  if (row === undefined) throw new Error('a version got no number');
+  return row.number;
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** Versions are written one after the other, so that a higher number is never seen before a lower one. */
