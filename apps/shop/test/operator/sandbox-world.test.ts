@@ -108,7 +108,7 @@ test('every document says so, and so does each of its entries', async () => {
   for (const path of ['/', '/docs', '/docs/ping', '/keys', '/credits/return', '/credits/cancel']) {
     const page = async (server: TestServer) =>
       (await fetch(server.url + path, { headers: { accept: 'text/html' } })).text();
-    assert.match(await page(sandbox), /<body[^>]*>\s*<p class="ribbon"[^>]*>.*Never pay here/s, path);
+    assert.match(await page(sandbox), /<body[^>]*>\s*<section class="ribbon"[^>]*>.*Never pay here/s, path);
     assert(!(await page(real)).includes('ribbon'), path);
   }
 });

@@ -149,7 +149,6 @@ test('the catalog, the recipe and llms.txt name a route by its own address and p
     url: 'http://farebox.test/v1/forecasts',
     example: { url: 'http://farebox.test/v1/forecasts', headers: {}, body: { model: 'fast' } },
     prices: { lowestUsd: '0.02', highestUsd: '0.30', decidedBy: 'the field model of the body' },
-    metered: null,
     paidFirst: true,
   });
   assert.equal(entry.tag, 'Weather');

@@ -100,13 +100,16 @@ test('each of its examples is a configuration', () => {
   for (const block of blocks('yaml')) {
     if (block.startsWith('#')) continue;
     const isWhole = /^(upstreams|services):/.test(block);
+    const isOfPlans = block.startsWith('plans:');
     const isRoutes = block.startsWith('"');
-    const names = [...block.matchAll(/^ {2}upstream: (\w+)/gm)].map(([, name = '']) => name);
+    const names = [...block.matchAll(/^ +upstream: (\w+)/gm)].map(([, name = '']) => name);
     const whole = isWhole
       ? block
-      : isRoutes
-        ? `upstreams:\n${[...new Set(names)].map(upstream).join('')}routes:\n${indented(block)}`
-        : `upstreams:\n${indented(block)}`;
+      : isOfPlans
+        ? `upstreams:\n${names.map(upstream).join('')}${block}`
+        : isRoutes
+          ? `upstreams:\n${[...new Set(names)].map(upstream).join('')}routes:\n${indented(block)}`
+          : `upstreams:\n${indented(block)}`;
     readConfigText(whole, 'guide.yaml', surroundings);
     read += 1;
   }

@@ -53,11 +53,12 @@ test('answers with secrets in them are declared as such, and a managed wallet is
 
 const standing = (configured: boolean) => ({ configured, setBy: 'WALLET_ENCRYPTION_KEY', unable: null });
 
-test('without a key-encryption key no managed wallet is sold, and the reason names the variable', () => {
+test('without a key-encryption key no managed wallet is sold, and buyers are told no variable', () => {
   const health = () => assert.fail('it asks no source');
   const without = availabilityOf(agentCreateWallet, health, (name) => standing(name === 'identities'));
   assert.deepEqual([without.available, without.reason], [false, 'not_configured']);
-  assert.match(without.message ?? '', /WALLET_ENCRYPTION_KEY/);
+  assert.match(without.message ?? '', /does not offer custody/);
+  assert.doesNotMatch(without.message ?? '', /WALLET_ENCRYPTION_KEY/);
   assert.equal(
     availabilityOf(agentCreateWallet, health, (name) => standing(name === 'custody')).available,
     true,
