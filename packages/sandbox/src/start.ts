@@ -55,7 +55,12 @@ function stop(told: NodeJS.Signals | 'disconnect'): void {
   void devices?.stop();
   server.kill(told === 'SIGTERM' ? 'SIGTERM' : 'SIGINT');
 }
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(signal));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
+// A server in production that sells by a file reads it anew, as when a supervisor reloads it; otherwise a terminal was closed.
+const readsAnew =
+  production &&
+  (process.argv.some((each) => /^--config(=|$)/.test(each)) || Boolean(environment.FAREBOX_CONFIG));
+process.on('SIGHUP', () => (readsAnew ? server.kill('SIGHUP') : stop('SIGHUP')));
 // Whoever started us with a channel is gone when it closes: do not outlive them.
 process.on('disconnect', () => stop('disconnect'));
 server.on('message', (message: FromServer) => {
