@@ -1,12 +1,12 @@
 /** A server of ours for a measurement: the real process on a folder of its own, with keys to pay with. */
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connectPools } from '../packages/core/src/db/connection.ts';
 import { createKeys } from '../packages/core/src/keys/keys.ts';
 import { grantKey } from '../packages/core/src/keys/trial.ts';
 import { createLedger } from '../packages/core/src/ledger/ledger.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
+import { freePort } from '../packages/process/src/free-port.ts';
 import { startProgram } from './answering-process.ts';
 import type { Resources } from './resources.ts';
 
@@ -83,19 +83,4 @@ export async function makeKeys(dataDir: string, count: number): Promise<string[]
     await Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]);
     await embedded.stop();
   }
-}
-
-/** A port on which nothing listens now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('there is no free port'));
-        else resolve(address.port);
-      });
-    });
-  });
 }

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, makeKeys, ROOT, serverEnvironment } from './farebox.ts';
+import { freePort } from '../packages/process/src/free-port.ts';
+import { makeKeys, ROOT, serverEnvironment } from './farebox.ts';
 import type { Load } from './load.ts';
 import type { MemoryLine } from './report.ts';
 import type { Resources } from './resources.ts';

@@ -1,7 +1,8 @@
 /** (q) what the registry at its full size costs: the start and the memory of a server with every service, against one with ping alone. */
 import { join } from 'node:path';
+import { freePort } from '../packages/process/src/free-port.ts';
 import { startProgram } from './answering-process.ts';
-import { freePort, ROOT, serverEnvironment } from './farebox.ts';
+import { ROOT, serverEnvironment } from './farebox.ts';
 import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';

@@ -20,12 +20,12 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { measureAwake } from './awake-time.ts';
+import { freePort } from './free-port.ts';
 import { isAlive } from './is-alive.ts';
 import { writeFileOnce } from './whole-file.ts';
 
@@ -405,18 +405,4 @@ async function contact(url: string): Promise<'ready' | 'recovering' | 'silent'> 
   } finally {
     await sql.end({ timeout: 1 });
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('no free port'));
-        else resolve(address.port);
-      });
-    });
-  });
 }

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -11,6 +10,7 @@ import { promisify } from 'node:util';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
+import { freePort } from '../../process/src/free-port.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
 const HERE = import.meta.dirname;
@@ -25,15 +25,6 @@ after(() => {
   for (const child of children) child.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  assert(typeof address === 'object' && address !== null);
-  return address.port;
-}
 
 const environment = (name: string, port: number) => ({
   ...process.env,

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -13,6 +12,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { evm, Mppx } from 'mppx/client';
 import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
+import { freePort } from '../../process/src/free-port.ts';
 import { accountsOf } from './chain/accounts.ts';
 import { ETHEREUM } from './chain/addresses.ts';
 import { META_MORPHO } from './chain/lending/addresses.ts';
@@ -87,15 +87,6 @@ async function start(name: string, port: number, configured: Record<string, stri
       return code;
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  assert(typeof address === 'object' && address !== null);
-  return address.port;
 }
 
 /** While it runs this process hears that idle connections end, which it would else use for its next request. */

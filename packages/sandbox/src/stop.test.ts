@@ -3,14 +3,13 @@
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
+import { freePort } from '../../process/src/free-port.ts';
 import { isAlive } from '../../process/src/is-alive.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -60,15 +59,6 @@ function commandOf(pid: number): string {
   } catch {
     return '';
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  assert(typeof address === 'object' && address !== null);
-  return address.port;
 }
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {

@@ -15,9 +15,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
+import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { pack } from '../../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
-import { freePort } from '../fire/server-process.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');

@@ -10,9 +10,10 @@ import { createKeys } from '../../../../packages/core/src/keys/keys.ts';
 import { grantKey } from '../../../../packages/core/src/keys/trial.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
+import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { accountOf, assertBooksClosed, callsOf } from './money.fixture.ts';
-import { freePort, type ServerProcess, startServerProcess } from './server-process.fixture.ts';
+import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
 
 const REPLICAS = 4;

@@ -1,8 +1,8 @@
 /** The server as a process of its own, as `npm run serve` starts it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../../../packages/process/src/free-port.ts';
 
 const WORDS_CHARACTERS = 200_000;
 const LAST_WORDS_CHARACTERS = 4_000;
@@ -95,16 +95,4 @@ function inherited(...names: readonly string[]): Record<string, string> {
       return value === undefined ? [] : [[name, value]];
     }),
   );
-}
-
-/** A port that nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
 }

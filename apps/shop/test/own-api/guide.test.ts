@@ -1,11 +1,10 @@
 /** docs/your-own-api.md is read and done in five minutes: its commands do what it shows, and each of its examples is a configuration. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { readConfigText } from '../../../../packages/proxy/src/config/load.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
@@ -54,15 +53,6 @@ after(async () => {
   api?.kill();
   await database?.close();
 });
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 test('the first section is read and done in five minutes', () => {
   const words = FIRST.split(/\s+/).filter((word) => /\w/.test(word)).length;

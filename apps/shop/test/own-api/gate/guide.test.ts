@@ -1,11 +1,10 @@
 /** docs/gate.md: its servers run as they are written, and its table of errors is whole. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { freePort } from '../../../../../packages/process/src/free-port.ts';
 import { openTestDatabase, type TestDatabase } from '../../database.fixture.ts';
 import { until } from '../../fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../../server.fixture.ts';
@@ -100,12 +99,3 @@ test('it names each code that a guest or its caller can get', () => {
     [],
   );
 });
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
