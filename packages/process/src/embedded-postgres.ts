@@ -87,11 +87,13 @@ export interface EmbeddedPostgres {
  *
  * @param directory the folder; `postgres/` below it becomes PostgreSQL's
  * @param maxConnections for a server that more than one program shares
+ * @param further settings of PostgreSQL beside or in place of ours, such as those of a server that others follow
  * @throws with PostgreSQL's own last words when it does not come up
  */
 export async function startEmbeddedPostgres(
   directory: string,
   maxConnections = MAX_CONNECTIONS,
+  further: Readonly<Record<string, string>> = {},
 ): Promise<EmbeddedPostgres> {
   const home = join(directory, 'postgres');
   const data = join(home, 'data');
@@ -101,8 +103,11 @@ export async function startEmbeddedPostgres(
   if (running !== null && (await contact(urlOf(home, running.port))) === 'ready') {
     return { ...running, ...addressesOf(home, running.port), started: false, stop: async () => {} };
   }
-  const port = await freePort();
-  const pid = await launch(home, port, READY_TIMEOUT_MS, maxConnections);
+  const port = further.port === undefined ? await freePort() : Number(further.port);
+  const pid = await launch(home, port, READY_TIMEOUT_MS, {
+    max_connections: String(maxConnections),
+    ...further,
+  });
   return { ...addressesOf(home, port), port, pid, started: true, stop: () => stopServer(data) };
 }
 
@@ -195,7 +200,7 @@ async function launch(
   home: string,
   port: number,
   readyWithinMs: number,
-  maxConnections = MAX_CONNECTIONS,
+  further: Readonly<Record<string, string>> = {},
 ): Promise<number> {
   const data = join(home, 'data');
   const log = join(home, 'postgres.log');
@@ -204,9 +209,10 @@ async function launch(
   if (existsSync(log) && statSync(log).size > LOG_LIMIT_BYTES) renameSync(log, `${log}.old`);
   const settings = {
     ...SETTINGS,
-    max_connections: String(maxConnections),
+    max_connections: String(MAX_CONNECTIONS),
     port: String(port),
     unix_socket_directories: socketFolder(home, port),
+    ...further,
   };
   const output = openSync(log, 'a');
   const args = [

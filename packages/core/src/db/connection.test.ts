@@ -7,6 +7,7 @@ import { startWire } from '../../../../apps/shop/test/fire/proxy.fixture.ts';
 import { until } from '../../../../apps/shop/test/fire/until.fixture.ts';
 import { connectPools, endPools, isLockTimeout } from './connection.ts';
 import { DatabaseSilent, withDeadline } from './deadline.ts';
+import { onlyHost } from './primary.ts';
 import { createSocketPool, STARTUP_FILLING } from './socket.ts';
 
 let database: TestDatabase;
@@ -174,7 +175,7 @@ test('a query that is given while its connection breaks is answered by an error,
 test('a connection that breaks while something is about to be written keeps nobody waiting who asks afterwards', async () => {
   const { hostname, port } = new URL(database.url);
   const sockets = createSocketPool({
-    endpoints: [{ host: hostname, port: Number(port) }],
+    target: onlyHost({ host: hostname, port: Number(port) }),
     tls: null,
     connectTimeoutMs: 4_000,
     heard: () => {},

@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { ARRAY_TYPES } from './array-types.ts';
 import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
+import { createPrimaryFinder, type Host, onlyHost, type Target } from './primary.ts';
 import { createSilence, type Silence } from './silence.ts';
 import { createSocketPool, type Endpoint, STARTUP_FILLING } from './socket.ts';
 import { createWriting, type Writing } from './writing.ts';
@@ -63,6 +64,9 @@ const PATIENT: Patience = {
   idleS: PATIENT_IDLE_S,
 };
 
+/** A server among several is asked three times a second what it is. */
+const ASKING: Patience = { deadlineMs: 900, statementMs: 800, lockMs: 500 };
+
 /** The ways to the database. */
 export interface Pools {
   /** For requests and jobs: a query has four seconds. */
@@ -80,21 +84,23 @@ export interface Pools {
 }
 
 /**
- * Opens the pools.
+ * Opens the pools. Where the address names several hosts, all of them lead to the one that takes writes.
  *
+ * @param url `postgres://…`; several hosts may be given, separated by commas
  * @param maxConnections of those for requests and commits together
  * @param machineMs the clock of a machine, in milliseconds since 1970; of this one unless given
  */
 export function connectPools(url: string, maxConnections: number, machineMs?: () => number): Pools {
   const silence = createSilence();
   const writing = createWriting();
+  const address = readUrl(url);
   const open = (max: number, patience: Patience, settings = {}) => {
     // Whoever only reads says nothing about writes that work.
     const ended = (error: unknown) => {
       if (error !== null) writing.failed(error);
       else if (patience === COMMIT) writing.worked();
     };
-    return openPool(url, Math.max(1, max), patience, { silence, ended, settings });
+    return openPool(address, Math.max(1, max), patience, { silence, ended, settings });
   };
   return {
     sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST),
@@ -154,11 +160,43 @@ export function isLockTimeout(error: unknown): boolean {
  * @param maxConnections the size of the pool
  */
 export function connectDatabase(url: string, maxConnections: number): Database {
-  return openPool(url, maxConnections, PATIENT, { silence: createSilence(), ended: () => {}, settings: {} });
+  return openPool(readUrl(url), maxConnections, PATIENT, UNHEARD);
+}
+
+/** For pools of whose state nobody asks. */
+const UNHEARD = { silence: createSilence(), ended: () => {}, settings: {} };
+
+/** What stands in the address of the database. */
+interface Address {
+  /** As the driver reads it. */
+  plainUrl: string;
+  target: Target;
+  tls: Parameters<typeof createSocketPool>[0]['tls'];
+}
+
+/** Asks a server what it is, by a connection of its own. */
+function hostOf(address: Omit<Address, 'target'>, endpoint: Endpoint): Host {
+  let pool: Database | null = null;
+  return {
+    endpoint,
+    async ask() {
+      pool ??= openPool({ ...address, target: onlyHost(endpoint) }, 1, ASKING, UNHEARD);
+      const [row] = await pool<{ standby: boolean; read_only: string; file: string | null }[]>`
+        select pg_is_in_recovery() as standby, current_setting('default_transaction_read_only') as read_only,
+          case when pg_is_in_recovery() then null else pg_walfile_name(pg_current_wal_lsn()) end as file`;
+      // The first eight digits of a log file's name are the timeline.
+      const takesWrites = row !== undefined && !row.standby && row.read_only === 'off' && row.file !== null;
+      return { timeline: takesWrites ? Number.parseInt(row.file?.slice(0, 8) ?? '', 16) : null };
+    },
+    hangUp() {
+      void pool?.end({ timeout: 0 });
+      pool = null;
+    },
+  };
 }
 
 function openPool(
-  url: string,
+  address: Address,
   maxConnections: number,
   patience: Patience,
   {
@@ -171,9 +209,9 @@ function openPool(
     settings: Record<string, string>;
   },
 ): Database {
-  const { plainUrl, endpoints, tls } = readUrl(url);
+  const { plainUrl, target, tls } = address;
   const sockets = createSocketPool({
-    endpoints,
+    target,
     tls,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     heard: silence.heard,
@@ -213,11 +251,7 @@ function openPool(
  * Takes from a URL what the sockets need to know. `sslmode` means what it means to libpq, but that `require` and weaker
  * ones do not look at the certificate.
  */
-function readUrl(url: string): {
-  plainUrl: string;
-  endpoints: Endpoint[];
-  tls: Parameters<typeof createSocketPool>[0]['tls'];
-} {
+function readUrl(url: string): Address {
   const match = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/.exec(url);
   const [, before = '', hosts = '', after = ''] = match ?? [];
   if (hosts === '')
@@ -233,11 +267,10 @@ function readUrl(url: string): {
   const [path = '', query = ''] = after.split('?');
   const settings = new URLSearchParams(query);
   const mode = settings.get('sslmode') ?? settings.get('ssl') ?? 'disable';
-  for (const name of ['sslmode', 'ssl', 'sslnegotiation']) settings.delete(name);
+  for (const name of ['sslmode', 'ssl', 'sslnegotiation', 'target_session_attrs']) settings.delete(name);
   const rest = settings.toString();
-  return {
+  const address = {
     plainUrl: `${before}${hosts}${path}${rest === '' ? '' : `?${rest}`}`,
-    endpoints,
     tls: ['disable', 'false'].includes(mode)
       ? null
       : {
@@ -245,4 +278,14 @@ function readUrl(url: string): {
           options: { rejectUnauthorized: !['prefer', 'allow', 'require'].includes(mode) },
         },
   };
+  const [first] = endpoints;
+  if (first === undefined) throw new Error('the address of the database names no host');
+  const target =
+    endpoints.length === 1
+      ? onlyHost(first)
+      : createPrimaryFinder(
+          endpoints.map((endpoint) => hostOf(address, endpoint)),
+          CONNECT_TIMEOUT_MS,
+        );
+  return Object.assign(address, { target });
 }

@@ -38,6 +38,7 @@ interface Seen {
  * nothing twice is for each state's own transition to see to. What sessions of lost processes hold is given free as well.
  *
  * @param parts.free frees the leases of a process, in the commit that notes its end
+ * @param parts.beaten called after each sign of life that the database has taken
  * @param parts.ended called after others were found to have ended; what they held can be taken
  */
 export function createReplica(parts: {
@@ -47,6 +48,7 @@ export function createReplica(parts: {
   nowMs(): number;
   free(transaction: Transaction, replica: bigint): Promise<void>;
   ended(): Promise<void>;
+  beaten?(): void;
 }): Replica {
   const { sql, clock, nowMs } = parts;
   const seen = new Map<bigint, Seen>();
@@ -112,6 +114,7 @@ export function createReplica(parts: {
       if (stopping.signal.aborted) return;
       try {
         await clock.measure(beat);
+        parts.beaten?.();
         await endStuckSessions(sql);
         if (await look()) await parts.ended();
       } catch {

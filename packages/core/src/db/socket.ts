@@ -14,8 +14,9 @@
  * what has 1,024 bytes is written at once. `STARTUP_FILLING` makes the first message that long, and a socket from here sends
  * it without the filling and without what was left before it.
  */
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import type { Target } from './primary.ts';
 
 /** Where PostgreSQL listens. */
 export type Endpoint = { host: string; port: number } | { path: string };
@@ -42,19 +43,20 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const ACCEPTS_TLS = 'S'.charCodeAt(0);
 
 /**
+ * @param options.target the server that connections lead to
  * @param options.tls how TLS is spoken; null: not at all. `optional`: in the clear where the server has no TLS
  * @param options.heard told of every chunk that arrives
  */
 export function createSocketPool(options: {
-  endpoints: readonly Endpoint[];
+  target: Target;
   tls: { optional: boolean; options: ConnectionOptions } | null;
   connectTimeoutMs: number;
   heard(): void;
 }): SocketPool {
   const sockets = new Map<Socket, Watched>();
-  let next = 0;
 
-  function watch(socket: Socket): Socket {
+  /** @param closed called once when it has closed */
+  function watch(socket: Socket, closed: () => void): Socket {
     const watched: Watched = { wroteAtMs: performance.now(), heardAtMs: performance.now() };
     sockets.set(socket, watched);
     let isStarted = false;
@@ -71,6 +73,7 @@ export function createSocketPool(options: {
       if (isClosed) return false;
       isClosed = true;
       sockets.delete(socket);
+      closed();
       return emit('close', hadError);
     };
     socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {
@@ -89,25 +92,33 @@ export function createSocketPool(options: {
     return socket;
   }
 
-  function dial(): { socket: Socket; host: string } {
-    const endpoint = options.endpoints[next++ % options.endpoints.length];
-    if (endpoint === undefined) throw new Error('the database has no address');
+  /** A socket that failed before it was one. */
+  function failed(error: unknown): Socket {
+    const socket = watch(new Socket(), () => {});
+    // The driver listens by then.
+    setImmediate(() => socket.emit('error', error));
+    return socket;
+  }
+
+  /** @throws when TLS is needed and not to be had */
+  async function connectTo(endpoint: Endpoint): Promise<Socket> {
+    const plain = connectTcp({ ...endpoint, noDelay: true });
+    let given: Socket = plain;
+    const closed = options.target.opened(endpoint, (why) => given.emit('error', why));
+    if (options.tls === null) return watch(plain, closed);
     const host = 'host' in endpoint ? endpoint.host : 'localhost';
-    return { socket: connectTcp({ ...endpoint, noDelay: true }), host };
+    try {
+      given = watch(await negotiate(plain, host, options.tls, options.connectTimeoutMs), closed);
+      return given;
+    } catch (error) {
+      plain.on('error', () => {}).destroy();
+      closed();
+      throw error;
+    }
   }
 
   return {
-    async open() {
-      const { socket, host } = dial();
-      if (options.tls === null) return watch(socket);
-      try {
-        return watch(await negotiate(socket, host, options.tls, options.connectTimeoutMs));
-      } catch (error) {
-        // The driver listens by then.
-        setImmediate(() => socket.emit('error', error));
-        return watch(socket);
-      }
-    },
+    open: () => options.target.next().then(connectTo).catch(failed),
 
     dropSilentSince(sinceMs) {
       let dropped = 0;

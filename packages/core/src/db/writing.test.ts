@@ -31,3 +31,13 @@ test('what fails for a reason of its own says nothing about other writes', () =>
   writing.failed(Object.assign(new Error('no'), { code: '53100' }));
   assert.equal(writing.isRefused, false);
 });
+
+test('a heartbeat shows that a database is no standby any more, and nothing about its disk', () => {
+  const writing = createWriting();
+  writing.failed(failure('25006'));
+  writing.beat();
+  assert.equal(writing.isRefused, false);
+  writing.failed(failure('53100'));
+  writing.beat();
+  assert.equal(writing.isRefused, true);
+});

@@ -170,6 +170,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     clock: pools.clock,
     nowMs,
     free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
+    beaten: pools.writing.beat,
     async ended() {
       const released = await reconciler.releaseOfEnded();
       logger.warn({ released }, 'another process has ended, and what it held is free');
