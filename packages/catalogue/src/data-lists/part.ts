@@ -34,6 +34,7 @@ export function openSources(
     userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
     acceptSandbox: settings.acceptSandbox,
     nowMs,
+    replicas: pools.replicas,
     onRequest: (...request) => metrics.upstreamRequest(...request),
   });
   const dataLists = createDataLists(pools.sql, {

@@ -1,27 +1,44 @@
+import { ALONE, type LiveReplicas } from '@farebox/core/db/live-replicas';
+
 /**
- * A token bucket that refills evenly. `take` returns how long to wait for a token: 0, or more. Up to `patienceMs` the
- * token is taken in advance, and belongs to whoever waits.
+ * A token bucket that refills evenly, and of which each process that serves has an equal share. It begins with what has come
+ * back since the last process ended, which may have emptied it: with nothing while that is not known.
+ *
+ * `take` returns how long to wait for a token: 0, or more. Up to `patienceMs` the token is taken in advance, and belongs to
+ * whoever waits.
  */
 export class Budget {
   readonly #perMs: number;
   readonly #capacity: number;
   readonly #nowMs: () => number;
-  #tokens: number;
+  readonly #replicas: LiveReplicas;
+  #tokens = 0;
+  #isBegun = false;
   #atMs: number;
 
-  constructor(perMinute: number, capacity: number, nowMs: () => number) {
+  /** @param perMinute of all processes together, as is the capacity */
+  constructor(perMinute: number, capacity: number, nowMs: () => number, replicas: LiveReplicas = ALONE) {
     this.#perMs = perMinute / 60_000;
     this.#capacity = capacity;
     this.#nowMs = nowMs;
-    this.#tokens = this.#capacity;
+    this.#replicas = replicas;
     this.#atMs = nowMs();
   }
 
   take(patienceMs: number, count = 1): number {
     const now = this.#nowMs();
-    this.#tokens = Math.min(this.#capacity, this.#tokens + (now - this.#atMs) * this.#perMs);
+    const { count: processes, restedMs } = this.#replicas;
+    const perMs = this.#perMs / processes;
+    // Less than one token would be none for ever.
+    const capacity = Math.max(1, this.#capacity / processes);
+    let refillMs = now - this.#atMs;
+    if (!this.#isBegun && restedMs !== null) {
+      this.#isBegun = true;
+      refillMs += restedMs;
+    }
+    this.#tokens = Math.min(capacity, this.#tokens + refillMs * perMs);
     this.#atMs = now;
-    const waitMs = this.#tokens < count ? Math.ceil((count - this.#tokens) / this.#perMs) : 0;
+    const waitMs = this.#tokens < count ? Math.ceil((count - this.#tokens) / perMs) : 0;
     if (waitMs <= patienceMs) this.#tokens -= count;
     return waitMs;
   }

@@ -1,3 +1,4 @@
+import { ALONE, type LiveReplicas } from '@farebox/core/db/live-replicas';
 import { type FairPlaces, NoPlace } from '@farebox/core/service/fair-places';
 import type { SourceHealth, SourceState } from '@farebox/core/service/sources';
 import type { Source } from '@farebox/core/words/answer';
@@ -7,9 +8,10 @@ import {
   BrokenCircuitError,
   type CircuitBreakerPolicy,
   CircuitState,
-  ConsecutiveBreaker,
   circuitBreaker,
   handleWhen,
+  type IBackoffFactory,
+  type IBreaker,
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import { Budget } from './budget.ts';
@@ -20,8 +22,11 @@ import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut
 
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
 const ATTEMPTS = 3;
+/** Failures in a row, of all processes together, after which a source is left alone. */
 const BREAKER_FAILURES = 5;
+/** One process tries a source again after so long; several take turns, so to speak: each waits so many times as long. */
 const BREAKER_OPEN_MS = 20_000;
+const LONGEST_BREAKER_OPEN_MS = 120_000;
 /** With a longer `Retry-After` the request is not repeated; the caller gets the `Retry-After` instead. */
 const LONGEST_RETRY_WAIT_MS = 1_500;
 /** When whoever got no connection may ask again. */
@@ -78,6 +83,35 @@ async function asOne<T>(breaker: CircuitBreakerPolicy, attempts: Promise<T>): Pr
   }
 }
 
+/** Opens after each process's share of the failures, two at least: one may be a request's own. */
+function failuresInRow(replicas: LiveReplicas): IBreaker {
+  let failures = 0;
+  return {
+    get state() {
+      return failures;
+    },
+    success() {
+      failures = 0;
+    },
+    failure(state) {
+      failures += 1;
+      return (
+        state === CircuitState.HalfOpen ||
+        failures >= Math.max(2, Math.ceil(BREAKER_FAILURES / replicas.count))
+      );
+    },
+  };
+}
+
+function pauseOf({ count }: LiveReplicas): number {
+  return Math.min(BREAKER_OPEN_MS * count, LONGEST_BREAKER_OPEN_MS);
+}
+
+/** The same pause each time. */
+function tryAgainAfter(durationMs: number): ReturnType<IBackoffFactory<unknown>['next']> {
+  return { duration: durationMs, next: () => tryAgainAfter(durationMs) };
+}
+
 /**
  * Opens one upstream, with timeouts, at most two retries with jitter for GETs, a circuit breaker, a budget of requests
  * a minute, and a cache with one request in flight for each address, which serves stale replies within bounds.
@@ -87,7 +121,7 @@ export function connectUpstream<Api>(
   config: UpstreamConfig,
   parts: UpstreamParts,
 ): UpstreamConnection {
-  const { nowMs } = parts;
+  const { nowMs, replicas = ALONE } = parts;
   const wire = new Wire(definition, config.apiKey, parts);
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     // A 4xx is our mistake or the caller's. Only what shows that the upstream itself is failing counts against it.
@@ -96,7 +130,7 @@ export function connectUpstream<Api>(
         ? error.status >= 500 || error.status === 429
         : !(error instanceof Abandoned),
     ),
-    { halfOpenAfter: BREAKER_OPEN_MS, breaker: new ConsecutiveBreaker(BREAKER_FAILURES) },
+    { halfOpenAfter: { next: () => tryAgainAfter(pauseOf(replicas)) }, breaker: failuresInRow(replicas) },
   );
   const cache = new LRUCache<string, CacheEntry>({
     maxSize: MAX_CACHE_BYTES,
@@ -105,10 +139,12 @@ export function connectUpstream<Api>(
   const inFlight = new Map<string, Flight>();
   const agreed = config.settings?.[`${variablePrefix(definition.name)}_REQUESTS_PER_MINUTE`];
   const perMinute = agreed === undefined ? definition.requestsPerMinute : Number(agreed);
-  const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs);
+  const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs, replicas);
   let openedAtMs: number | null = null;
+  let openMs = BREAKER_OPEN_MS;
   breaker.onBreak(() => {
     openedAtMs = nowMs();
+    openMs = pauseOf(replicas);
   });
   breaker.onReset(() => {
     openedAtMs = null;
@@ -120,11 +156,11 @@ export function connectUpstream<Api>(
     sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
 
   function isDown(): boolean {
-    return breaker.state === CircuitState.Open && nowMs() < (openedAtMs ?? 0) + BREAKER_OPEN_MS;
+    return breaker.state === CircuitState.Open && nowMs() < (openedAtMs ?? 0) + openMs;
   }
 
   function retryAfterMs(): number {
-    return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
+    return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + openMs - nowMs());
   }
 
   /** A request that has its reply whole, on a connection of its own. */

@@ -1,5 +1,6 @@
 /** What goes over the wire to one upstream: requests, files and streams, each with bounds of size and time. */
 import { createHash } from 'node:crypto';
+import type { LiveReplicas } from '@farebox/core/db/live-replicas';
 import { FairPlaces } from '@farebox/core/service/fair-places';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import type { Download, UpstreamDefinition, UpstreamRequest, UpstreamStreaming } from './define.ts';
@@ -42,6 +43,8 @@ export interface WireParts {
   /** False in production: a reply from a sandbox part is then a failure. */
   acceptSandbox: boolean;
   nowMs(): number;
+  /** Who shares what was agreed with a source; absent: nobody. */
+  replicas?: LiveReplicas;
   onRequest?: (upstream: string, outcome: 'ok' | 'failed', durationMs: number) => void;
 }
 

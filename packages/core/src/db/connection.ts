@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { ARRAY_TYPES } from './array-types.ts';
 import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
+import { createLiveReplicas, type LiveReplicasNote } from './live-replicas.ts';
 import { createPrimaryFinder, type Host, onlyHost, type Target } from './primary.ts';
 import { createSilence, type Silence } from './silence.ts';
 import { createSocketPool, type Endpoint, STARTUP_FILLING } from './socket.ts';
@@ -81,6 +82,8 @@ export interface Pools {
   writing: Writing;
   /** The time by the database's clock, kept right by the heartbeats of `replicas.ts`. */
   clock: DatabaseClock;
+  /** The processes that serve on it, as the heartbeats see them. */
+  replicas: LiveReplicasNote;
 }
 
 /**
@@ -109,6 +112,7 @@ export function connectPools(url: string, maxConnections: number, machineMs?: ()
     silence,
     writing,
     clock: createDatabaseClock(machineMs),
+    replicas: createLiveReplicas(),
   };
 }
 

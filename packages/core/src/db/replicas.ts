@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agrees, type DatabaseClock } from './clock.ts';
 import { APPLICATION_NAME, type Database, type Transaction } from './connection.ts';
+import type { LiveReplicasNote } from './live-replicas.ts';
 
 const BEAT_MS = 1_000;
 /** A process that gives no sign of life for so long has ended, for all who serve with it. */
@@ -29,6 +30,8 @@ export interface Replica {
 interface Seen {
   beats: bigint;
   sinceMs: number;
+  /** Whether a sign of life was seen, not only one that stood there. */
+  isAlive: boolean;
 }
 
 /**
@@ -45,6 +48,8 @@ export function createReplica(parts: {
   sql: Database;
   /** Kept right by the heartbeats. */
   clock: DatabaseClock;
+  /** Told how many there are, and how long nobody was there before. */
+  live?: LiveReplicasNote;
   nowMs(): number;
   free(transaction: Transaction, replica: bigint): Promise<void>;
   ended(): Promise<void>;
@@ -58,6 +63,7 @@ export function createReplica(parts: {
   /** Whether a process other than this one agrees with the database about the time. */
   let othersAgree = false;
   let loop: Promise<void> = Promise.resolve();
+  const startedAtMs = performance.now();
   const now = () => new Date(nowMs()).toISOString();
 
   /** @returns the database's time, in milliseconds since 1970 */
@@ -87,12 +93,28 @@ export function createReplica(parts: {
     let anyEnded = false;
     for (const { id, beats } of others) {
       const before = seen.get(id);
-      if (before === undefined || before.beats !== beats) seen.set(id, { beats, sinceMs: atMs });
+      if (before === undefined || before.beats !== beats)
+        seen.set(id, { beats, sinceMs: atMs, isAlive: before !== undefined });
       else if (atMs - before.sinceMs >= SILENT_FOR_MS && (await end(id, beats))) anyEnded = true;
     }
     const alive = new Set(others.map(({ id }) => id));
     for (const id of seen.keys()) if (!alive.has(id)) seen.delete(id);
+    parts.live?.counted(alive.size + 1);
+    if (parts.live?.restedMs === null && [...seen.values()].every(({ isAlive }) => isAlive))
+      parts.live.rested(await restBefore());
     return anyEnded;
+  }
+
+  /** How long before this process the last one lived that has ended, by its last sign of life; infinite: none did. */
+  async function restBefore(): Promise<number> {
+    const [row] = await sql<{ ms: number | null }[]>`
+      select (extract(epoch from clock_timestamp() - max(seen_at)) * 1000)::float8 as ms
+      from replicas where ended_at is not null`;
+    const sinceMs = row?.ms ?? null;
+    // It may have lived on until just before the next sign was due.
+    return sinceMs === null
+      ? Number.POSITIVE_INFINITY
+      : sinceMs - BEAT_MS - (performance.now() - startedAtMs);
   }
 
   /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */

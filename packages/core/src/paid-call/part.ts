@@ -168,6 +168,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
   const replica = createReplica({
     sql,
     clock: pools.clock,
+    live: pools.replicas,
     nowMs,
     free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
     beaten: pools.writing.beat,

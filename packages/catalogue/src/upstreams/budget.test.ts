@@ -1,0 +1,57 @@
+/** What was agreed with a source is agreed with all processes together, and a restart brings nothing. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Budget } from './budget.ts';
+
+/** How many can be taken at once. */
+function takeAll(budget: Budget): number {
+  let taken = 0;
+  while (budget.take(0) === 0) taken += 1;
+  return taken;
+}
+
+test('each of several processes has its share, of what is there at first and of what comes back', () => {
+  let nowMs = 0;
+  const replicas = { count: 4, restedMs: Number.POSITIVE_INFINITY };
+  const budgets = Array.from({ length: 4 }, () => new Budget(120, 60, () => nowMs, replicas));
+  assert.equal(
+    budgets.reduce((sum, budget) => sum + takeAll(budget), 0),
+    60,
+  );
+  nowMs += 10_000;
+  assert.equal(
+    budgets.reduce((sum, budget) => sum + takeAll(budget), 0),
+    20,
+  );
+  replicas.count = 1;
+  nowMs += 10_000;
+  const [left] = budgets;
+  assert(left !== undefined);
+  assert.equal(takeAll(left), 20, 'who is left alone has it all');
+});
+
+test('a process that follows another begins with what has come back since, and not before that is known', () => {
+  let nowMs = 0;
+  const replicas: { count: number; restedMs: number | null } = { count: 1, restedMs: null };
+  const budget = new Budget(60, 30, () => nowMs, replicas);
+  assert.equal(takeAll(budget), 0);
+  nowMs += 2_000;
+  assert.equal(takeAll(budget), 2);
+  replicas.restedMs = 5_000;
+  assert.equal(takeAll(budget), 5);
+  nowMs += 1_000;
+  assert.equal(takeAll(budget), 1, 'the rest counts once');
+});
+
+test('with more processes than tokens each may still have one', () => {
+  const budget = new Budget(60, 5, () => 0, { count: 20, restedMs: Number.POSITIVE_INFINITY });
+  assert.equal(takeAll(budget), 1);
+});
+
+test('a call that can wait gets the next token, which nobody else gets', () => {
+  let nowMs = 0;
+  const budget = new Budget(60, 1, () => nowMs);
+  assert.deepEqual([budget.take(0), budget.take(1_500), budget.take(1_500)], [0, 1_000, 2_000]);
+  nowMs += 1_000;
+  assert.equal(budget.take(0), 1_000, 'it is gone to the one that waited');
+});
