@@ -4,6 +4,7 @@ import { CALLER_ADDRESS_MUTANTS } from './mutants/caller-address.ts';
 import { CARDS_MUTANTS } from './mutants/cards.ts';
 import { CATALOGUE_MUTANTS } from './mutants/catalogue.ts';
 import { CLIENT_MUTANTS } from './mutants/client.ts';
+import { DATABASE_MUTANTS } from './mutants/database.ts';
 import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
@@ -28,6 +29,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...RAILS_MUTANTS,
   ...KEYS_MUTANTS,
   ...CARDS_MUTANTS,
+  ...DATABASE_MUTANTS,
   ...DEVICES_MUTANTS,
   ...DOCTOR_MUTANTS,
   ...EXECUTION_MUTANTS,

@@ -86,6 +86,32 @@ test('pay, and the agent that waits gets one key that works', async () => {
   await world.assertBooks();
 });
 
+// The provider's clock, which others below set ahead, is still ours.
+test('a network has sixty open at most, whichever replica it asks, and however many it asks for at once', async (t) => {
+  const { sql } = world.database;
+  const other = await world.open();
+  t.after(() => other.close());
+  const ask = (to = world.server, address = '10.200.0.7') =>
+    world.post(`${CHECKOUT}/session`, { amountUsd: 10 }, { 'x-forwarded-for': address }, to);
+  const { sessionId } = await jsonOf(ask());
+  // As 58 others that nobody has paid yet; the sweeper looks at them when they end.
+  await sql`
+    insert into card_orders (id, kind, amount_micros, credit_micros, token_digest, address_digest, created_at, expires_at, next_at)
+    select gen_random_uuid(), kind, amount_micros, credit_micros, token_digest, address_digest, created_at, expires_at, expires_at
+    from card_orders, generate_series(1, 58) where session_id = ${sessionId}`;
+  const atOnce = await Promise.all([ask(), ask(other), ask(), ask(other)]);
+  assert.deepEqual(atOnce.map(({ status }) => status).sort(), [200, 429, 429, 429]);
+  for (const refused of atOnce.filter(({ status }) => status === 429)) {
+    const { limit, retryAfter, charged, error } = await jsonOf(refused);
+    assert.deepEqual([error, limit, charged], ['RATE_LIMITED', 'checkouts_per_network', false]);
+    assert(retryAfter > 3_000 && retryAfter <= 3_600, `${retryAfter}`);
+    assert.equal(refused.headers.get('retry-after'), String(retryAfter));
+  }
+  assert.equal((await ask(other, '10.200.1.7')).status, 200, 'another network');
+  await sql`update card_orders set state = 2, next_at = null where session_id = ${sessionId}`;
+  assert.equal((await ask()).status, 200, 'one has ended');
+});
+
 test('a key that is never used is told for two minutes, then no more', async () => {
   const session = await open({ amountUsd: 5 });
   await world.pay(session.checkoutUrl);

@@ -99,18 +99,19 @@ export function openCards(parts: CardParts): Cards {
     report: parts.reportRecharge,
   });
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, walks, recharges, report });
-  const checkout = createCheckout({ ...common, reconciler });
+  const limits = createPurchaseLimits({
+    ...common,
+    onPause: ({ declined, attempts }) =>
+      parts.onError(
+        'purchases are paused',
+        new Error(`${declined} of the last ${attempts} cards were declined`),
+      ),
+  });
+  const checkout = createCheckout({ ...common, limits, reconciler });
   const purchases = createPurchases({
     ...common,
     reconciler,
-    limits: createPurchaseLimits({
-      ...common,
-      onPause: ({ declined, attempts }) =>
-        parts.onError(
-          'purchases are paused',
-          new Error(`${declined} of the last ${attempts} cards were declined`),
-        ),
-    }),
+    limits,
     onUnknown: (orderId, error) => parts.onError(`outcome of order ${orderId}`, error),
   });
   const inbox = createInbox({

@@ -13,7 +13,8 @@ export const DATABASE = declare({
     },
     databaseUrl: {
       name: 'DATABASE_URL',
-      describe: 'PostgreSQL 15 or newer. Without it the server starts its own below `FAREBOX_DATA_DIR`',
+      describe:
+        'PostgreSQL 15 or newer. Of several hosts, with commas between them, the one that takes writes is used. Without it the server starts its own below `FAREBOX_DATA_DIR`',
       shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
       fallback: null,
       secret: true,

@@ -42,7 +42,7 @@ export type CheckoutStatus =
 /** The checkout of credit tiers, used to sell packages. */
 export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
   return {
-    async open({ package: { priceMicros, creditMicros }, email }) {
+    async open({ package: { priceMicros, creditMicros }, email, address }) {
       const order = {
         amountMicros: priceMicros,
         creditMicros,
@@ -50,6 +50,7 @@ export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
         keyName: null,
         recharge: null,
         accountId: null,
+        address,
       };
       try {
         return await checkout.open(order);

@@ -58,6 +58,7 @@ export function checkoutSessionRoute(
         keyName: asked.keyName || null,
         recharge,
         accountId: key?.accountId ?? null,
+        address: parts.addressOf(request),
       })
       .catch((error: unknown) => {
         throw asCheckoutProblem(error);

@@ -9,6 +9,8 @@ import { type CardOrder, type OrderStore, titleOf } from '../orders/orders.ts';
 import type { OrderReconciler } from '../orders/reconcile.ts';
 import { type CardProvider, ProviderUnavailable } from '../provider.ts';
 import { agreementInWords } from '../recharge/agreement.ts';
+import type { PurchaseLimits } from './purchase-limits.ts';
+import { limitReached } from './purchase-refusals.ts';
 
 /** How long a person has to pay. */
 const OPEN_MS = 60 * 60_000;
@@ -26,6 +28,8 @@ export interface CheckoutRequest {
   recharge: CardOrder['recharge'];
   /** The account whose credit it is to be; null: that of a new key. */
   accountId: bigint | null;
+  /** The caller's, for limits. */
+  address: string;
 }
 
 export interface OpenedCheckout {
@@ -59,7 +63,10 @@ export interface CheckoutSummary {
 export interface Checkout {
   /** The page that the payer comes back to, and what it may do. */
   page: ReturnPage<CheckoutStatus>;
-  /** @throws ProviderUnavailable when no page could be opened; what is kept of it then ends by itself */
+  /**
+   * @throws Problem 429 when the caller's network has too many open
+   * @throws ProviderUnavailable when no page could be opened; what is kept of it then ends by itself
+   */
   open(request: CheckoutRequest): Promise<OpenedCheckout>;
   /** Tells what became of a checkout, and hands over the key. Asks the provider when nothing has been heard. */
   status(session: { sessionId: string; retrievalToken: string }): Promise<CheckoutStatus>;
@@ -73,6 +80,7 @@ export interface CheckoutParts {
   provider: CardProvider;
   reconciler: OrderReconciler;
   secrets: Secrets;
+  limits: PurchaseLimits;
   baseUrl: string;
   /** How often a kept card may be charged in 24 hours. */
   rechargesPerDay: number;
@@ -86,7 +94,7 @@ export interface CheckoutParts {
  * So it can be handed over again until it is certain that it arrived, and neither the database nor the provider has it.
  */
 export function createCheckout(parts: CheckoutParts): Checkout {
-  const { sql, orders, provider, reconciler, secrets, baseUrl, nowMs } = parts;
+  const { sql, orders, provider, reconciler, secrets, limits, baseUrl, nowMs } = parts;
   const keyOf = ({ value }: Secret, orderId: string, retrievalToken: string) =>
     deriveApiKey(value, 'checkout', [orderId, retrievalToken]);
   const handedOver = createHandOver({ sql, orders, secrets, nowMs });
@@ -118,22 +126,29 @@ export function createCheckout(parts: CheckoutParts): Checkout {
 
   return {
     page,
-    async open(request) {
+    async open({ address, ...request }) {
       const id = newTransferId(nowMs());
       const retrievalToken = randomBytes(16).toString('hex');
       const { lookup, digest, prefix } = keyOf(secrets.current, id, retrievalToken);
       const { proof, seal } = sealForPage(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
-      await orders.insert(sql, {
-        id,
-        ...request,
-        expiresAtMs,
-        key: request.accountId === null ? { lookup, digest, prefix } : null,
-        keySecretId: request.accountId === null ? secrets.current.id : null,
-        pageSeal: request.accountId === null ? seal : null,
-        ...CHECKOUT,
-        tokenDigest: digestOf(retrievalToken),
-        nextAtMs: nowMs() + SWEEP_AFTER_MS,
+      const origin = limits.originOf(address);
+      await sql.begin(async (transaction) => {
+        const reached = await limits.checkoutsReached(transaction, origin);
+        if (reached !== null) throw limitReached(reached);
+        await orders.insert(transaction, {
+          id,
+          ...request,
+          ...CHECKOUT,
+          expiresAtMs,
+          key: request.accountId === null ? { lookup, digest, prefix } : null,
+          keySecretId: request.accountId === null ? secrets.current.id : null,
+          pageSeal: request.accountId === null ? seal : null,
+          addressDigest: origin.network.current,
+          siteDigest: origin.site?.current ?? null,
+          tokenDigest: digestOf(retrievalToken),
+          nextAtMs: nowMs() + SWEEP_AFTER_MS,
+        });
       });
       const session = await provider.openSession({
         orderId: id,
@@ -176,12 +191,10 @@ export function createCheckout(parts: CheckoutParts): Checkout {
   };
 }
 
-/** The part that all checkouts have in common: nobody knows who comes with which card, as with a purchase. */
+/** The part that all checkouts have in common: nobody knows who comes with which card. */
 const CHECKOUT = {
   kind: 'checkout',
   requestDigest: null,
-  addressDigest: null,
-  siteDigest: null,
   customerId: null,
   paymentMethodId: null,
   cardFingerprint: null,

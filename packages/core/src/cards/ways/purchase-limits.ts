@@ -39,6 +39,8 @@ const PURCHASE_LIMITS = {
   brakeAttemptsMs: HOUR_MS,
   /** Long enough to spoil it for a script, short enough for everybody else. */
   brakeMs: 10 * MINUTE_MS,
+  /** Checkouts of one network that nobody has paid yet: each is a page at the card provider, and ends within an hour. */
+  networkCheckouts: 60,
   /** When to ask again while purchases that are under way take the place: one of them is known by then. */
   underWayMs: MINUTE_MS,
 } as const;
@@ -59,6 +61,7 @@ export interface PastPurchase {
 
 export type LimitName =
   | 'attempts_per_network'
+  | 'checkouts_per_network'
   | 'declines_per_network'
   | 'new_accounts_per_card'
   | 'amount_per_card'
@@ -171,6 +174,11 @@ export interface PurchaseLimits {
   takeTurn(transaction: Transaction, counted: Counted): Promise<void>;
   /** Finds the limit that is in the way of an order which was added in this transaction. */
   reached(transaction: Transaction, counted: Counted): Promise<LimitReached | null>;
+  /**
+   * Finds whether a network has too many checkouts open for another one. Those of one network take turns until the
+   * transaction ends, in which the next is added.
+   */
+  checkoutsReached(transaction: Transaction, origin: Origin): Promise<LimitReached | null>;
   /** Pulls the brake when it is time. @returns until when nobody can buy; null: they can */
   pausedUntil(): Promise<number | null>;
 }
@@ -230,13 +238,29 @@ export function createPurchaseLimits(parts: {
       };
     },
 
-    async takeTurn(transaction, { origin: { network, site }, cardName }) {
-      // Sites and networks first and cards after, each in one order, so that no two wait for each other. Under every
-      // secret: two replicas whose current one differs have another in common.
-      const inOrder = (name: NetworkName | null) => [...(name?.all ?? [])].sort(Buffer.compare);
+    async takeTurn(transaction, { origin, cardName }) {
       const card = createHash('sha256').update(`purchase:card:${cardName}`).digest();
-      for (const turn of [...inOrder(site), ...inOrder(network), card])
-        await transaction`select pg_advisory_xact_lock(${String(turn.readBigInt64BE(0))}::bigint)`;
+      await takeTurns(transaction, [...turnsOf(origin), card]);
+    },
+
+    async checkoutsReached(transaction, origin) {
+      const { network, site } = origin;
+      await takeTurns(transaction, turnsOf(origin));
+      const now = nowMs();
+      const { networkCheckouts, siteFactor } = PURCHASE_LIMITS;
+      const open = async (by: postgres.Fragment, most: number) => {
+        const rows = await transaction<{ expires_at: Date }[]>`
+          select expires_at from card_orders
+          where kind = 'checkout' and state = 0 and ${by} and expires_at > ${iso(now)}
+          order by expires_at desc limit ${most}`;
+        const last = rows[most - 1];
+        if (last === undefined) return null;
+        const retryAfterMs = last.expires_at.getTime() - now;
+        return { limit: 'checkouts_per_network', retryAfterMs } satisfies LimitReached;
+      };
+      const fromNetwork = await open(sql`address_digest in ${sql(network.all)}`, networkCheckouts);
+      if (fromNetwork !== null || site === null) return fromNetwork;
+      return open(sql`site_digest in ${sql(site.all)}`, networkCheckouts * siteFactor);
     },
 
     async reached(transaction, { orderId, origin: { network, site }, cardName, ...next }) {
@@ -280,6 +304,20 @@ export function createPurchaseLimits(parts: {
       return untilMs;
     },
   };
+}
+
+/**
+ * What takes turns with others of the same origin: sites and networks first and cards after, each in one order, so that no
+ * two wait for each other. Under every secret: two replicas whose current one differs have another in common.
+ */
+function turnsOf({ network, site }: Origin): Buffer[] {
+  const inOrder = (name: NetworkName | null) => [...(name?.all ?? [])].sort(Buffer.compare);
+  return [...inOrder(site), ...inOrder(network)];
+}
+
+async function takeTurns(transaction: Transaction, turns: readonly Buffer[]): Promise<void> {
+  for (const turn of turns)
+    await transaction`select pg_advisory_xact_lock(${String(turn.readBigInt64BE(0))}::bigint)`;
 }
 
 /** The network that an address is of: its /24 (IPv4) or /64 (IPv6), which one owner has at least. */

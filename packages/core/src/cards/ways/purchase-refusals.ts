@@ -59,6 +59,8 @@ export function refusalOf(
 
 const LIMIT_MESSAGES: Record<LimitName, string> = {
   attempts_per_network: 'Too many purchases from this network. Nothing was charged.',
+  checkouts_per_network:
+    'Too many checkouts of this network are open and unpaid. Pay one of them, or wait until one ends. Nothing was charged.',
   declines_per_network: 'Too many cards from this network were declined. Nothing was charged.',
   new_accounts_per_card: 'This card has paid for enough new keys. Present a key to add credit to it instead.',
   amount_per_card: 'This card has paid what a card may pay here in a day. Nothing was charged.',
@@ -136,14 +138,19 @@ function notPaid(order: CardOrder, checkout: HostedCheckout): Problem {
   });
 }
 
-/** The answer when a limit on purchases is reached. */
-function limitReached({ limit, retryAfterMs }: LimitReached, checkout: HostedCheckout): Problem {
+/** The answer when a limit on purchases or checkouts is reached. @param checkout another way to pay, where there is one */
+export function limitReached({ limit, retryAfterMs }: LimitReached, checkout?: HostedCheckout): Problem {
   if (retryAfterMs === null) {
     return refused(402, 'PAYMENT_FAILED', LIMIT_MESSAGES[limit], 'Use another card.');
   }
   const retryAfter = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new Problem(429, 'RATE_LIMITED', LIMIT_MESSAGES[limit], {
-    details: { limit, retryAfter, charged: false, hostedCheckout: checkout },
+    details: {
+      limit,
+      retryAfter,
+      charged: false,
+      ...(checkout === undefined ? {} : { hostedCheckout: checkout }),
+    },
     headers: { 'retry-after': String(retryAfter) },
   });
 }
