@@ -24,9 +24,20 @@ export function byTag(services) {
   return Map.groupBy(services, ({ tag }) => tag);
 }
 
-/** "$0.25", from a catalog entry. */
+/** "$0.25", from a catalog entry; "$0.02 to 0.30" where the call decides. */
 export function priceOf(entry) {
-  return `$${entry.priceUSDC}`;
+  return pricesOf(entry.route) ?? `$${entry.priceUSDC}`;
+}
+
+/** The same from a recipe. */
+export function recipePriceOf(recipe) {
+  return pricesOf(recipe.route) ?? `$${recipe.priceUsd}`;
+}
+
+/** The lowest and the highest price at an address of its own; null where all calls cost the same. */
+function pricesOf(route) {
+  const prices = route?.prices ?? null;
+  return prices === null ? null : `$${prices.lowestUsd} to ${prices.highestUsd}`;
 }
 
 async function load(path) {

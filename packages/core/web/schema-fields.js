@@ -4,6 +4,10 @@ import { el, prose } from './dom.js';
 export function fieldTable(schema, caption) {
   const rows = rowsOf(schema, 0);
   if (rows.length === 0) return el('p', { class: 'soft' }, 'None. Send an empty object.');
+  return tableOf(['Field', 'Type', 'Meaning'], rows, caption);
+}
+
+function tableOf(titles, rows, caption) {
   return el(
     'div',
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
@@ -11,14 +15,40 @@ export function fieldTable(schema, caption) {
       'table',
       { class: 'fields' },
       el('caption', { class: 'hidden' }, caption),
-      el(
-        'thead',
-        {},
-        el('tr', {}, ...['Field', 'Type', 'Meaning'].map((title) => el('th', { scope: 'col' }, title))),
-      ),
+      el('thead', {}, el('tr', {}, ...titles.map((title) => el('th', { scope: 'col' }, title)))),
       el('tbody', {}, ...rows),
     ),
   );
+}
+
+const PLACES = { path: 'path', query: 'query', header: 'header', body: 'JSON body' };
+
+/** What a call at a service's own address takes, and its other address. */
+export function valueTable({ form, service }) {
+  const rows = form.fields.map(({ in: place, name, schema, required }) =>
+    el(
+      'tr',
+      {},
+      el(
+        'th',
+        { scope: 'row' },
+        el('code', {}, name),
+        required ? null : el('span', { class: 'faint' }, ' optional'),
+      ),
+      el('td', {}, PLACES[place]),
+      el('td', {}, el('code', { class: 'type' }, typeInWords(schema))),
+      el('td', {}, ...prose(meaningOf(schema))),
+    ),
+  );
+  const also = `Programs that send every call as a JSON object find it at \`POST /x402/${service}\` too.`;
+  return [
+    rows.length === 0 ? null : tableOf(['Value', 'In', 'Type', 'Meaning'], rows, 'Values of the request'),
+    form.body === 'whole' ? el('p', { class: 'soft' }, 'A body, as its API takes it.') : null,
+    rows.length === 0 && form.body !== 'whole'
+      ? el('p', { class: 'soft' }, 'Nothing but the address.')
+      : null,
+    el('p', { class: 'soft' }, ...prose(also)),
+  ];
 }
 
 /** "string", "number or null", "array of string": the type in words. */

@@ -1,14 +1,17 @@
+import { recipePriceOf } from './catalog.js';
 import { codeBlock, el, prose } from './dom.js';
-import { fieldTable } from './schema-fields.js';
+import { addressOf } from './route-form.js';
+import { fieldTable, valueTable } from './schema-fields.js';
 import { tryItForm } from './try-it.js';
 
 /** One service, from its recipe: what it does, takes, answers and costs, and a form to try it. */
 export function serviceDetail(recipe) {
-  const price = `$${recipe.priceUsd}`;
+  const price = recipePriceOf(recipe);
+  const isRoute = recipe.form !== undefined;
   return [
     el('a', { class: 'back', href: '/docs', 'data-link': true }, '← All services'),
     el('p', { class: 'eyebrow' }, recipe.tag),
-    el('h1', { tabindex: '-1' }, recipe.name),
+    el('h1', { tabindex: '-1' }, ...breakable(recipe.name)),
     el('p', { class: 'lead' }, recipe.description),
     el(
       'p',
@@ -17,11 +20,17 @@ export function serviceDetail(recipe) {
       recipe.available
         ? el('span', { class: 'badge good' }, 'for sale')
         : el('span', { class: 'badge warn' }, 'not for sale now'),
-      el('code', {}, `POST /x402/${recipe.service}`),
+      el('code', {}, ...breakable(addressOf(recipe))),
     ),
+    isRoute && recipe.route.prices !== null
+      ? el('p', { class: 'soft' }, `The price is decided by ${recipe.route.prices.decidedBy}.`)
+      : null,
     recipe.available ? null : el('p', { class: 'soft' }, recipe.unavailableMessage),
     recipe.chains === null ? null : chainsLine(recipe.chains),
-    section('What you send', fieldTable(recipe.inputSchema, 'Fields of the request')),
+    section(
+      'What you send',
+      ...(isRoute ? valueTable(recipe) : [fieldTable(recipe.inputSchema, 'Fields of the request')]),
+    ),
     section('Try it', tryItForm(recipe, price)),
     section('From code', examples(recipe)),
     section(
@@ -44,6 +53,11 @@ export function serviceDetail(recipe) {
       ),
     ),
   ].filter((part) => part !== null);
+}
+
+/** A name that may be an address: a line may end after each of its slashes. */
+function breakable(name) {
+  return name.split(/(?<=\/)/).flatMap((part, index) => (index === 0 ? [part] : [el('wbr', {}), part]));
 }
 
 /** Which chains' nodes this server can ask now, for a service that asks any. */
@@ -94,7 +108,7 @@ function examples(recipe) {
     ['curl', recipe.curl],
     ['JavaScript', recipe.fetch],
     ['Python', recipe.python],
-    ...(recipe.streaming === null ? [] : [['Stream', recipe.streaming.curl]]),
+    ...(recipe.streaming?.curl ? [['Stream', recipe.streaming.curl]] : []),
     ...(recipe.payment.x402?.program ? [['Wallet', recipe.payment.x402.program]] : []),
     ...(recipe.payment.mpp?.program ? [['MPP', recipe.payment.mpp.program]] : []),
   ];

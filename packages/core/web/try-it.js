@@ -1,6 +1,7 @@
 import { el, notice } from './dom.js';
 import { tellRefusal } from './field-problems.js';
 import { rememberedKey, rememberKey } from './key-session.js';
+import { fitsPath, routeEntries, routeRequest } from './route-form.js';
 import { trialKeyOffer } from './trial-key.js';
 
 /** The headers of an answer that say what it cost and how it came about. */
@@ -62,11 +63,11 @@ export function tryItForm(recipe, price) {
     event.preventDefault();
     // What is below belongs to the call before.
     outcome.replaceChildren();
-    const body = bodyOf(fields);
-    if (body === null) return;
+    const typed = typedIn(fields);
+    if (typed === null) return;
     send.disabled = true;
     outcome.replaceChildren(el('p', { class: 'soft' }, 'Waiting for the answer …'));
-    outcome.replaceChildren(await call(recipe, key.value.trim(), body, fields));
+    outcome.replaceChildren(await call(recipe, key.value.trim(), typed, fields));
     send.disabled = false;
   });
   return form;
@@ -74,7 +75,7 @@ export function tryItForm(recipe, price) {
 
 /** Says what the server found wrong at the fields that it names. */
 function tellMistakes(text, fields) {
-  const known = fields.map(({ name }) => [name, `try-${name}`]);
+  const known = fields.map(({ name, control }) => [name, control.id]);
   tellRefusal({ fields: mistakesIn(text) }, Object.fromEntries(known));
 }
 
@@ -91,13 +92,21 @@ function mistakesIn(text) {
   }
 }
 
-async function call(recipe, key, body, fields) {
+/** The request of a call: at its own address, where the service has one. */
+function requestOf(recipe, typed) {
+  if (recipe.form !== undefined) return routeRequest(recipe, typed);
+  const body = JSON.stringify(Object.fromEntries(typed.map(({ name, value }) => [name, value])));
+  const headers = { 'content-type': 'application/json' };
+  return { url: `/x402/${recipe.service}`, method: 'POST', headers, body };
+}
+
+async function call(recipe, key, typed, fields) {
   const startedAtMs = performance.now();
   try {
-    const response = await fetch(`/x402/${recipe.service}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key === '' ? {} : { 'x-api-key': key }) },
-      body: JSON.stringify(body),
+    const { url, headers, ...request } = requestOf(recipe, typed);
+    const response = await fetch(url, {
+      ...request,
+      headers: { ...headers, ...(key === '' ? {} : { 'x-api-key': key }) },
     });
     const text = await readable(response);
     if (response.status === 400) tellMistakes(text, fields);
@@ -183,24 +192,36 @@ function indented(text) {
   }
 }
 
-/** One control for each input field, filled from the example. */
+/** What is asked for in the body of a call at `/x402/`. */
+function bodyEntries({ inputSchema, example }) {
+  const required = new Set(inputSchema.required ?? []);
+  return Object.entries(inputSchema.properties ?? {}).map(([name, schema]) => ({
+    id: `try-${name}`,
+    place: 'body',
+    name,
+    schema,
+    required: required.has(name),
+    example: example[name],
+  }));
+}
+
+/** One control for each value that is asked for, filled from the example. */
 function fieldsOf(recipe) {
-  const required = new Set(recipe.inputSchema.required ?? []);
-  return Object.entries(recipe.inputSchema.properties ?? {}).map(([name, schema]) => {
-    const id = `try-${name}`;
-    const control = controlOf(id, schema, recipe.example[name], required.has(name));
+  const entries = recipe.form === undefined ? bodyEntries(recipe) : routeEntries(recipe);
+  return entries.map(({ id, place, name, schema, required, example }) => {
+    const control = controlOf(id, schema, example, required);
     const problem = el('p', { class: 'problem', id: `${id}-problem` });
     control.setAttribute('aria-describedby', `${id}-hint ${id}-problem`);
-    control.required = required.has(name);
+    control.required = required;
     const element = el(
       'div',
       { class: 'field' },
-      el('label', { for: id }, name, required.has(name) ? null : el('span', { class: 'faint' }, ' optional')),
+      el('label', { for: id }, name, required ? null : el('span', { class: 'faint' }, ' optional')),
       control,
       el('p', { class: 'hint', id: `${id}-hint` }, schema.description ?? schema.items?.description ?? ''),
       problem,
     );
-    return { name, schema, control, problem, element };
+    return { place, name, schema, control, problem, element };
   });
 }
 
@@ -239,24 +260,30 @@ function isJson(schema) {
   return !['string', 'number', 'integer', 'boolean'].includes(schema.type) && schema.enum === undefined;
 }
 
-/** The body that the controls spell, or null when one of them is wrong; then it says so and has the focus. */
-function bodyOf(fields) {
-  const body = {};
-  for (const { name, schema, control, problem } of fields) {
+/** What the controls hold, without the empty ones, or null when one of them is wrong; then it says so and has the focus. */
+function typedIn(fields) {
+  const typed = [];
+  for (const { place, name, schema, control, problem } of fields) {
     const text = control.value.trim();
     problem.textContent = '';
     control.removeAttribute('aria-invalid');
     if (text === '') continue;
-    const value = readValue(text, schema);
-    if (value === undefined) {
-      problem.textContent = isJson(schema) ? 'This is not JSON.' : 'This is not a number.';
+    const value = place === 'whole' ? text : readValue(text, schema);
+    const wrong = wrongIn(value, place, schema);
+    if (wrong !== null) {
+      problem.textContent = wrong;
       control.setAttribute('aria-invalid', 'true');
       control.focus();
       return null;
     }
-    body[name] = value;
+    typed.push({ place, name, value });
   }
-  return body;
+  return typed;
+}
+
+function wrongIn(value, place, schema) {
+  if (value === undefined) return isJson(schema) ? 'This is not JSON.' : 'This is not a number.';
+  return place === 'path' && !fitsPath(String(value)) ? 'This cannot be a part of an address.' : null;
 }
 
 function readValue(text, schema) {

@@ -1,6 +1,7 @@
 /** How to pay for a call below `/mpp/`: the texts, figures and code that all documents use. */
 import type { Service } from '../service/define.ts';
 import { cheapestForSale, type DiscoveryContext, type MppMethod } from './context.ts';
+import { exampleCallOf, quoted } from './example-call.ts';
 import { amountUnitsOf } from './pay-by-wallet.ts';
 import { readAnswerOf } from './read-answer.ts';
 
@@ -112,10 +113,11 @@ export function mppCommandOf(service: Service, context: DiscoveryContext, method
  * on an EVM chain if it can, because that needs no node.
  */
 export function mppProgramOf(service: Service, context: DiscoveryContext): string | null {
-  const endpoint = mppEndpointOf(service, context);
   const methods = context.rails.mpp?.methods ?? [];
   const { method } = methods.find((each) => each.method === 'evm') ?? methods[0] ?? {};
-  if (endpoint === null || method === undefined) return null;
+  if (mppEndpointOf(service, context) === null || method === undefined) return null;
+  const { method: httpMethod, url, headers, body } = exampleCallOf(service, context, 'mpp');
+  const named = Object.entries(headers).map(([name, value]) => `${quoted(name)}: ${quoted(value)}`);
   // The name and version under which USDC on Base is signed (EIP-712); a challenge does not state them.
   const options = method === 'evm' ? "account, authorization: { name: 'USD Coin', version: '2' }" : 'account';
   return `// npm install mppx viem@2.54.6
@@ -125,9 +127,8 @@ import { privateKeyToAccount } from 'viem/accounts';
 
 const account = privateKeyToAccount(process.env.WALLET_KEY);
 const wallet = Mppx.create({ polyfill: false, methods: [${method}.charge({ ${options} })] });
-const body = JSON.stringify(${JSON.stringify(service.example)});
-const send = (headers) =>
-  fetch('${endpoint}', { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body });
+${body === undefined ? '' : `const body = JSON.stringify(${JSON.stringify(body)});\n`}const send = (headers) =>
+  fetch(${quoted(url)}, { method: ${quoted(httpMethod)}, headers: { ${[...named, '...headers'].join(', ')} }${body === undefined ? '' : ', body'} });
 
 const authorization = await wallet.createCredential(await send({ 'Accept-Payment': '${method}/charge' }));
 let response = await send({ authorization });

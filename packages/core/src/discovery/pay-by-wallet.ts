@@ -2,6 +2,7 @@
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../service/define.ts';
 import { cheapestForSale, type DiscoveryContext, serves, type X402Network } from './context.ts';
+import { exampleCallOf, fetchOptionsOf, quoted } from './example-call.ts';
 import { readAnswerOf } from './read-answer.ts';
 
 /** The price above which x402 clients refuse to pay until their cap is raised, in micro-USD. */
@@ -80,6 +81,7 @@ export function spendingCapOf(service: Service): string | null {
  */
 export function walletProgramOf(service: Service, context: DiscoveryContext): string | null {
   if (!networksFor(service, context).some(({ network }) => network.startsWith('eip155:'))) return null;
+  const call = exampleCallOf(service, context);
   const cap =
     spendingCapOf(service) === null
       ? ''
@@ -103,10 +105,8 @@ const account = privateKeyToAccount(process.env.WALLET_KEY);
 const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));${cap}
 const pay = wrapFetchWithPayment(patientFetch, client);
 
-const response = await pay('${context.baseUrl}/x402/${service.path}', {
-  method: 'POST',
-  headers: { 'Content-Type': 'application/json' },
-  body: JSON.stringify(${JSON.stringify(service.example)}),
+const response = await pay(${quoted(call.url)}, {
+${fetchOptionsOf(call)}
 });
 ${readAnswerOf(service)}
 console.log(answer, 'paid by', response.headers.get('x-payment-transaction'));`;

@@ -11,7 +11,7 @@ import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } f
 import type { DiscoveryContext } from './context.ts';
 import { ERRORS_GUIDE, type ErrorCode, type Guide, type Guides } from './guides.ts';
 import { fenced, inMarkdown, row } from './markdown.ts';
-import { priceWords } from './own-address.ts';
+import { formAtRoute, priceWords } from './own-address.ts';
 import { mppEndpointOf } from './pay-by-mpp.ts';
 import { networksFor } from './pay-by-wallet.ts';
 import { answersJson } from './read-answer.ts';
@@ -136,11 +136,11 @@ export function serviceText(service: Service, context: DiscoveryContext, guides:
     '',
     inMarkdown(service.summary),
     '',
-    `**${price} a call** · ${state} · \`POST ${recipe.endpoint}\` · paid by ${waysToPay(service, context).join(', ')}`,
+    `**${price} a call**${decidedBy(service)} · ${state} · ${inCode(addressOf(service, context))} · paid by ${waysToPay(service, context).join(', ')}`,
     '',
     '## What you send',
     '',
-    ...fieldTable(inputSchemaOf(service)),
+    ...(service.route === null ? fieldTable(inputSchemaOf(service)) : routeTable(service)),
     '## A call',
     '',
     fenced('sh', recipe.curl),
@@ -160,6 +160,42 @@ export function serviceText(service: Service, context: DiscoveryContext, guides:
   ];
   const description = `${service.summary} ${price} a call.`;
   return { path, title: `${service.name}, ${price} a call`, description, markdown: markdown.join('\n') };
+}
+
+/** Method and address of a call: those of its own, where it has them. */
+function addressOf({ path, route }: Service, { baseUrl }: DiscoveryContext): string {
+  return route === null ? `POST ${baseUrl}/x402/${path}` : `${route.method} ${baseUrl}${route.address}`;
+}
+
+/** What the price depends on; empty where all calls cost the same. */
+function decidedBy({ route }: Service): string {
+  const prices = route?.shown.prices ?? null;
+  return prices === null ? '' : `, decided by ${inMarkdown(prices.decidedBy)}`;
+}
+
+const PLACES = { path: 'path', query: 'query', header: 'header', body: 'JSON body' } as const;
+
+/** The values of a call at a service's own address, and its other address. */
+function routeTable(service: Service): string[] {
+  const { form } = formAtRoute(service);
+  const fields = form?.fields ?? [];
+  const rows = fields.map(({ in: place, name, schema, required }) =>
+    row(
+      `${inCode(name)}${required ? '' : ' optional'}`,
+      PLACES[place],
+      inCode(typeInWords(schema)),
+      meaningOf(schema),
+    ),
+  );
+  return [
+    ...(rows.length === 0
+      ? []
+      : [row('Value', 'In', 'Type', 'Meaning'), row('---', '---', '---', '---'), ...rows, '']),
+    ...(form?.body === 'whole' ? ['A body, as its API takes it.', ''] : []),
+    ...(fields.length === 0 && form?.body !== 'whole' ? ['Nothing but the address.', ''] : []),
+    `Programs that send every call as a JSON object find it at ${inCode(`POST /x402/${service.path}`)} too.`,
+    '',
+  ];
 }
 
 const DEEPEST = 4;

@@ -4,7 +4,8 @@ import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
 import { meteredWords } from '../service/metered.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
-import { atItsRoute } from './own-address.ts';
+import { exampleCallOf, fetchOptionsOf, quoted, shellQuoted } from './example-call.ts';
+import { atItsRoute, formAtRoute } from './own-address.ts';
 import {
   MPP_CHALLENGE_SCHEME,
   MPP_CREDENTIAL_SCHEME,
@@ -38,6 +39,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     method: 'POST',
     endpoint: endpointOf(service, context),
     ...atItsRoute(service, context),
+    ...formAtRoute(service),
     priceUsd: service.priceUsd,
     available,
     unavailableReason: reason,
@@ -153,31 +155,36 @@ function asItComes({ route, mediaType }: Service, timeoutMs: number) {
 
 /** The call as a shell command. The key is read from the environment, so that the text holds no secret. */
 export function curlOf(service: Service, context: DiscoveryContext): string {
+  const { method, url, headers, body } = exampleCallOf(service, context);
   return [
-    `curl -sS -X POST ${endpointOf(service, context)}`,
+    `curl -sS ${method === 'GET' ? '' : `-X ${method} `}${shellQuoted(url)}`,
     `  -H "X-API-KEY: $${keyVariable(context)}"`,
-    `  -H 'Content-Type: application/json'`,
-    `  -d ${shellQuoted(JSON.stringify(service.example))}`,
+    ...Object.entries(headers).map(([name, value]) => `  -H ${alwaysQuoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`  -d ${alwaysQuoted(JSON.stringify(body))}`]),
   ].join(' \\\n');
 }
 
 function fetchOf(service: Service, context: DiscoveryContext): string {
-  return `const response = await fetch('${endpointOf(service, context)}', {
-  method: 'POST',
-  headers: { 'X-API-KEY': process.env.${keyVariable(context)}, 'Content-Type': 'application/json' },
-  body: JSON.stringify(${JSON.stringify(service.example)}),
+  const call = exampleCallOf(service, context);
+  const key = `'X-API-KEY': process.env.${keyVariable(context)}`;
+  return `const response = await fetch(${quoted(call.url)}, {
+${fetchOptionsOf(call, [key])}
 });
 ${readAnswerOf(service)}
 console.log(answer, 'credits left:', response.headers.get('X-Credits-Remaining'));`;
 }
 
 function pythonOf(service: Service, context: DiscoveryContext): string {
+  const { method, url, headers, body } = exampleCallOf(service, context);
+  const named = Object.entries(headers).map(
+    ([name, value]) => `${pythonLiteral(name)}: ${pythonLiteral(value)}`,
+  );
+  const isPlain = method === (body === undefined ? 'GET' : 'POST');
   return `import json, os, urllib.request
 
 request = urllib.request.Request(
-    "${endpointOf(service, context)}",
-    data=json.dumps(${pythonLiteral(service.example)}).encode(),
-    headers={"X-API-KEY": os.environ["${keyVariable(context)}"], "Content-Type": "application/json"},
+    ${pythonLiteral(url)},${isPlain ? '' : `\n    method="${method}",`}${body === undefined ? '' : `\n    data=json.dumps(${pythonLiteral(body)}).encode(),`}
+    headers={${[`"X-API-KEY": os.environ["${keyVariable(context)}"]`, ...named].join(', ')}},
 )
 with urllib.request.urlopen(request, timeout=30) as response:
     print(${answersJson(service) ? 'json.load(response)' : 'response.read()'}, "credits left:", response.headers["X-Credits-Remaining"])`;
@@ -191,7 +198,7 @@ function keyVariable(context: DiscoveryContext): string {
   return `${context.product.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}_API_KEY`;
 }
 
-function shellQuoted(text: string): string {
+function alwaysQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

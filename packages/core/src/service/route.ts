@@ -68,6 +68,8 @@ export interface ShownRoute {
   readonly query: Readonly<Record<string, unknown>> | null;
   readonly body: Readonly<Record<string, unknown>> | null;
   readonly answer: Readonly<Record<string, unknown>> | null;
+  /** Further headers of the caller that count, in lower case. */
+  readonly headers: readonly string[];
   /** A call that works: path and query, headers, and the body; undefined: it has none. */
   readonly example: { url: string; headers: Readonly<Record<string, string>>; body: unknown };
   /** Null where all calls cost the same. */

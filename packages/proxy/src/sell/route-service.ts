@@ -72,6 +72,7 @@ function shownOf(route: Route): ShownRoute {
     query: request.query,
     body: request.body,
     answer: response,
+    headers: route.requestHeaders,
     ...(isBounding(bounds) ? { bounds } : {}),
     example: { url: `/${path}${search.size === 0 ? '' : `?${search}`}`, headers, body },
     prices: pricesOf(sale),

@@ -12,6 +12,7 @@ const SHOWN: ShownRoute = {
   query: null,
   body: null,
   answer: null,
+  headers: [],
   example: { url: '/stations/1', headers: {}, body: undefined },
   prices: null,
 };
