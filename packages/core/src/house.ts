@@ -12,7 +12,7 @@ import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
 import { callsBought } from './service/calls-bought.ts';
 import type { Service } from './service/define.ts';
-import { Shelf } from './service/shelf.ts';
+import { Shelf, type SoldElsewhere } from './service/shelf.ts';
 import type { Shop } from './shop.ts';
 
 /** More names than a flood can push out while their minute runs. */
@@ -43,6 +43,8 @@ export interface HouseNeeds {
   tags: Readonly<Record<string, string>>;
   /** Paths of services that there are and that are not sold here; none unless given. */
   leftOut?: readonly string[];
+  /** What other servers sell through this one; nothing unless given. */
+  elsewhere?: readonly SoldElsewhere[];
   /** The codes of errors that this server has a page about; none unless given. */
   errorCodes?: { has(code: string): boolean };
   logger: FastifyBaseLogger;
@@ -62,9 +64,9 @@ export interface HouseNeeds {
 export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
   const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
   const { pools, baseUrl, version, services, tags, leftOut = [], logger, nowMs } = needs;
-  const { errorCodes } = needs;
+  const { errorCodes, elsewhere = [] } = needs;
   const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
-  const shelf = new Shelf({ services, tags, leftOut }, nowMs);
+  const shelf = new Shelf({ services, tags, leftOut, elsewhere }, nowMs);
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   return {
     pools,

@@ -71,7 +71,7 @@ export async function configuredShop(needs: ConfiguredNeeds): Promise<Configured
     const ofFile: ServiceRules = config?.services ?? new Map();
     const chosen = chosenUnder(own, together(own, rules, ofFile), entries, opened?.services);
     return {
-      stock: { ...chosen, tags: tagsWith(opened) },
+      stock: { ...chosen, tags: tagsWith(opened), elsewhere: opened?.elsewhere ?? [] },
       fileRules: ofFile,
       enter() {
         if (opened !== null) routes?.put(opened);

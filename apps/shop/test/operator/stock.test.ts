@@ -8,11 +8,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { ExactEvmScheme } from '@x402/evm';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { type ServerProcess, startServerProcess } from '../fire/server-process.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
-import { type MppWorld, startMppWorld } from '../mpp.fixture.ts';
+import { METHODS, type MppWorld, startMppWorld } from '../mpp.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 
 const TOKEN = 'an-operators-token-of-the-tests';
@@ -210,6 +212,42 @@ test('a dearer price is taken of a key only once what was named before it has pa
   assert.equal(await used(), usual);
   nowMs += 2_000;
   assert.equal(await used(), '0.9000');
+});
+
+test('a price that one replica named is taken by another that has not heard of it, dearer or cheaper, once', async () => {
+  const account = await world.wallet();
+  const wallet = await world.base.wallet();
+  // No jobs run here, so that the second one hears of nothing by itself.
+  const [first, second] = [await start(), await start()];
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+  const send = ({ url }: TestServer, headers = {}) =>
+    fetch(`${url}/mpp/first-call`, { ...init, headers: { ...init.headers, ...headers } });
+  for (const [price, micros] of [
+    ['0.07', 70_000n],
+    ['0.03', 30_000n],
+  ] as const) {
+    assert.equal((await set(first.url, 'first-call', { price })).status, 200);
+    const received = await world.base.received();
+    const client = new x402Client().register('eip155:8453', new ExactEvmScheme(wallet));
+    const turns = [first, second];
+    const answer = await wrapFetchWithPayment(async (input, options) => {
+      const { url } = turns.shift() ?? second;
+      return fetch(
+        new Request(
+          String(input instanceof Request ? input.url : input).replace(first.url, url),
+          input instanceof Request ? input : options,
+        ),
+      );
+    }, client)(`${first.url}/x402/first-call`, init);
+    assert.deepEqual([answer.status, turns], [200, []], await answer.text());
+    assert.equal((await world.base.received()) - received, micros);
+  }
+  assert.equal((await set(first.url, 'first-call', { price: '0.09' })).status, 200);
+  const before = await world.received(METHODS[0]);
+  const authorization = await world.client(account, METHODS[0]).createCredential(await send(first));
+  const bought = await send(second, { authorization });
+  assert.equal(bought.status, 200, await bought.text());
+  assert.equal((await world.received(METHODS[0])) - before, 90_000n);
 });
 
 test('an operator’s word wins over the file’s until it is taken back, on all replicas and after a new start', async () => {

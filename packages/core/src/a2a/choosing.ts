@@ -13,7 +13,7 @@ import type { StatusMessage } from './tasks.ts';
 const MAX_SUGGESTED = 5;
 
 export interface Choices {
-  shelf: Pick<Shelf, 'services' | 'leftOut'>;
+  shelf: Pick<Shelf, 'services' | 'leftOut' | 'soldBefore'>;
   baseUrl: string;
   /** All services as the catalog shows them, which tells what is for sale now. */
   catalog(): readonly CatalogLine[];
@@ -24,14 +24,17 @@ export function choose(
   choices: Choices,
   wish: Wish,
   text: string,
-): { service: Service } | { statusMessage: StatusMessage } {
-  const { services, leftOut } = choices.shelf;
+): { service: Service; isGone: boolean } | { statusMessage: StatusMessage } {
+  const { services, leftOut, soldBefore } = choices.shelf;
   if (wish.isAmbiguous)
     return { statusMessage: help(choices, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
   const { skill } = wish;
   if (skill === null) return { statusMessage: aboutWords(choices, text) };
-  const service = services.find((each) => each.path === skill || toolNameOf(each) === skill);
-  if (service !== undefined) return { service };
+  const isAsked = (each: Service) => each.path === skill || toolNameOf(each) === skill;
+  const service = services.find(isAsked);
+  if (service !== undefined) return { service, isGone: false };
+  const gone = soldBefore.find(isAsked);
+  if (gone !== undefined) return { service: gone, isGone: true };
   const path = skill.replaceAll('_', '-').slice(0, 80);
   if (leftOut.includes(path))
     return { statusMessage: help(choices, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, []) };
@@ -40,6 +43,11 @@ export function choose(
   return {
     statusMessage: help(choices, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near),
   };
+}
+
+/** The skill is sold no more, and only what was bought of it is given again. */
+export function soldNoMore(choices: Choices, { path }: Service): StatusMessage {
+  return help(choices, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, []);
 }
 
 /** Answers words that name no skill. */

@@ -21,7 +21,7 @@ import type {
 } from '../paid-call/sale.ts';
 import type { Service } from '../service/define.ts';
 import type { Shelf } from '../service/shelf.ts';
-import { type Choices, choose, inputAgain, sayToBuy } from './choosing.ts';
+import { type Choices, choose, inputAgain, sayToBuy, soldNoMore } from './choosing.ts';
 import { endingOf, namingOutsiders } from './endings.ts';
 import { RpcError } from './errors.ts';
 import { eventsOf } from './events.ts';
@@ -52,6 +52,8 @@ export interface Asker extends AskedBy {
 export interface Work {
   task: Task;
   service: Service;
+  /** It is sold no more. */
+  isGone: boolean;
   input: string;
   credential: Credential;
   /** Which of those that may work on the task this is. */
@@ -112,7 +114,9 @@ export class TaskRunner {
     const chosen = choose(this.#parts, { ...wish, skill }, message.text);
     if ('statusMessage' in chosen)
       return { task: await this.#putDown(known, message, asker, chosen.statusMessage), work: null };
-    const { service } = chosen;
+    const { service, isGone } = chosen;
+    if (isGone && credential === null)
+      return { task: await this.#putDown(known, message, asker, soldNoMore(this.#parts, service)), work: null };
     if (known !== null && isOnlyWords(wish, credential, known))
       return { task: await this.#putDown(known, message, asker, sayToBuy(service), service), work: null };
     const input = inputFor(service, wish.input, known);
@@ -135,17 +139,18 @@ export class TaskRunner {
       throw otherPayment();
     }
     const wasKept = claimed.state === 'charging';
-    return { task: claimed, work: { task: claimed, service, input, credential, worker, wasKept } };
+    return { task: claimed, work: { task: claimed, service, isGone, input, credential, worker, wasKept } };
   }
 
   /** The same payment for a task that has ended. A secret is handed over by the paid call alone, which asks for its claim. */
   #again(task: Task, message: Message, credential: Credential): Received {
     const service = serviceOf(this.#parts.shelf, task);
+    const isGone = service !== undefined && this.#parts.shelf.gone(service.path) === service;
     if (task.state !== 'completed' || service === undefined || !isShownByClaim(task, service))
       return { task, work: null };
     const input = inputFor(service, wishOf(message).input, task);
     if (input === null) return { task, work: null };
-    return { task, work: { task, service, input, credential, worker: randomUUID(), wasKept: true } };
+    return { task, work: { task, service, isGone, input, credential, worker: randomUUID(), wasKept: true } };
   }
 
   async #knownTask({ taskId, contextId }: Message, asker: Asker): Promise<Task | null> {
@@ -258,7 +263,7 @@ export class TaskRunner {
 
   /** Buys what a claimed task asks for. */
   async work(
-    { task, service, input, credential, worker, wasKept }: Work,
+    { task, service, isGone, input, credential, worker, wasKept }: Work,
     by: AskedBy,
     watcher: Watcher,
   ): Promise<{ task: Task; isRepeat: boolean; made?: MadeAnswer }> {
@@ -273,6 +278,7 @@ export class TaskRunner {
     };
     const answered = await this.#parts.paidCall.handle({
       service,
+      isGone,
       headers: credential.headers,
       rawBody: Buffer.from(input),
       follow,

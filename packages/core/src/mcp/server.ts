@@ -53,7 +53,7 @@ export interface Caller extends Asker {
 export interface McpParts {
   version: string;
   shopName: string;
-  shelf: Pick<Shelf, 'services'>;
+  shelf: Pick<Shelf, 'services' | 'soldBefore'>;
   instructions(toolset: Toolset): string;
   /** The methods of MPP that pay here. */
   mppMethods: readonly string[];
@@ -103,6 +103,9 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
     const service = tools.serviceOf(tool);
     if (service !== null) return (await buy(parts, caller, { service, given }, context)) as never;
     if (tool === CALL_NAME) return (await callNamed(parts, caller, given ?? {}, context)) as never;
+    const gone = tools.goneOf(tool);
+    if (gone !== null)
+      return (await buy(parts, caller, { service: gone, given, isGone: true }, context)) as never;
     const answer = (await free.call(tool, given ?? {}, caller)) ?? leftOut(parts, tool, caller);
     if (answer === null)
       throw invalid(
@@ -125,10 +128,11 @@ async function callNamed(
   given: Record<string, unknown>,
   context: ServerContext,
 ): Promise<CallToolResult> {
-  const named = namedCall(given, parts.shelf.services);
+  const named = namedCall(given, parts.shelf);
   if ('service' in named) {
     assertShallow(named.input);
-    return buy(parts, caller, { service: named.service, given: named.input }, context);
+    const { service, input, isGone } = named;
+    return buy(parts, caller, { service, given: input, isGone }, context);
   }
   if ('fields' in named) return uncharged(refused(CALL_NAME, named.fields));
   const sold = leftOut(parts, named.absent.replaceAll('-', '_'), caller);
@@ -172,7 +176,11 @@ function answerReadings(server: Server, { readings }: McpParts, caller: Caller):
 async function buy(
   { paidCall }: McpParts,
   caller: Caller,
-  { service, given }: { service: Service; given: Record<string, unknown> | undefined },
+  {
+    service,
+    given,
+    isGone = false,
+  }: { service: Service; given: Record<string, unknown> | undefined; isGone?: boolean },
   context: ServerContext,
 ): Promise<CallToolResult> {
   const { _meta: meta, signal, id } = context.mcpReq;
@@ -182,6 +190,7 @@ async function buy(
   try {
     const answer = await paidCall.handle({
       service,
+      isGone,
       address,
       requestId,
       headers: credentialHeadersOf(headers, meta),

@@ -12,7 +12,7 @@ import { createToolList, MAX_PAGE_BYTES, type Tool } from './tools.ts';
 import { EVERY_TOOL, listedOf, readToolset, toolsetName } from './toolsets.ts';
 
 const services = await loadServices();
-const shelf = { services, leftOut: [] };
+const shelf = { services, leftOut: [], soldBefore: [] };
 const forSale = { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] } as const;
 const free = { name: 'catalog', title: 'Catalog' } as Tool;
 
@@ -40,7 +40,7 @@ test('a cursor that no page had leads nowhere', () => {
 test('a tool says when it is not for sale, and the list is made anew when that changes', () => {
   let available = true;
   const [service = assert.fail()] = services;
-  const list = createToolList({ services: [service], leftOut: [] }, [], CALL_TOOL, () =>
+  const list = createToolList({ services: [service], leftOut: [], soldBefore: [] }, [], CALL_TOOL, () =>
     available ? forSale : { ...forSale, available, message: 'Its source is down.' },
   );
   const shown = () => list.page(EVERY_TOOL, undefined)?.tools[0] ?? assert.fail();
@@ -61,13 +61,13 @@ test('above 100 routes of other APIs the core alone is listed, unless tags are a
     }));
   const namesOf = (count: number, toolset = EVERY_TOOL) =>
     allPages(
-      createToolList({ services: routes(count), leftOut: [] }, [free], CALL_TOOL, () => forSale),
+      createToolList({ services: routes(count), leftOut: [], soldBefore: [] }, [free], CALL_TOOL, () => forSale),
       toolset,
     ).flatMap(({ tools }) => tools.map(({ name }) => name));
   assert.equal(namesOf(100).length, 101);
   assert.deepEqual(namesOf(101), ['catalog', 'call_service']);
   assert.equal(namesOf(101, readToolset(toolsetName(service.tag), TAGS)).length, 102);
-  const list = createToolList({ services: routes(101), leftOut: [] }, [free], CALL_TOOL, () => forSale);
+  const list = createToolList({ services: routes(101), leftOut: [], soldBefore: [] }, [free], CALL_TOOL, () => forSale);
   assert.equal(list.serviceOf('get_100')?.path, 'get-100');
   // However many services the shop has of its own, they are listed.
   assert.equal(listedOf(EVERY_TOOL, services), EVERY_TOOL);
@@ -77,7 +77,7 @@ test('two tools of one name are refused at the start', () => {
   const [service = assert.fail()] = services;
   const twin = { ...free, name: service.path.replaceAll('-', '_') };
   assert.throws(
-    () => createToolList({ services: [service], leftOut: [] }, [twin], CALL_TOOL, () => forSale),
+    () => createToolList({ services: [service], leftOut: [], soldBefore: [] }, [twin], CALL_TOOL, () => forSale),
     /two tools are named/,
   );
 });

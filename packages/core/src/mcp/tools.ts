@@ -72,6 +72,8 @@ export interface ToolList {
   page(toolset: Toolset, cursor: string | undefined): ToolPage | null;
   /** The service that is bought by a tool of this name. */
   serviceOf(tool: string): Service | null;
+  /** The service that a tool of this name bought and that is sold no more; null: there was none. */
+  goneOf(tool: string): Service | null;
   /** The path of the service that there is, that a tool of this name would buy, and that is not sold here. */
   leftOutOf(tool: string): string | null;
   /** Names two tools that would have one name; null: all names differ. */
@@ -88,7 +90,7 @@ const MAX_KEPT = 50;
  * @throws Error when two tools have one name
  */
 export function createToolList(
-  shelf: Pick<Shelf, 'services' | 'leftOut'>,
+  shelf: Pick<Shelf, 'services' | 'leftOut' | 'soldBefore'>,
   free: readonly Tool[],
   anyCall: Tool,
   availability: (service: Service) => Availability,
@@ -136,6 +138,7 @@ export function createToolList(
   return {
     page: (toolset, cursor) => pagesFor(toolset)[cursor === undefined ? 0 : numberOf(cursor)] ?? null,
     serviceOf: (tool) => byTool().get(tool) ?? null,
+    goneOf: (tool) => shelf.soldBefore.find((each) => toolNameOf(each) === tool) ?? null,
     leftOutOf: (tool) => shelf.leftOut.find((path) => toolNameOf({ path }) === tool) ?? null,
     refuses,
   };

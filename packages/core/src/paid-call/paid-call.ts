@@ -32,7 +32,7 @@ import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './insi
 import { createPlaces, type Places, Runner, type RunnerParts } from './inside/running.ts';
 import { Streams } from './inside/streams.ts';
 import { leastForKey, type PaidTerms, readForTerms, termsBefore } from './inside/terms-before.ts';
-import type { Headers, Quote, Rail } from './rail.ts';
+import { type Headers, PaymentRefused, type Quote, type Rail } from './rail.ts';
 import { claimedFingerprint, fingerprintOfCall, inputOf } from './request-body.ts';
 import {
   type Asked,
@@ -51,6 +51,8 @@ const KEY_LENGTH = { least: 1, most: 255 };
 export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerParts {
   /** The same service as it was sold while challenges were made that can still be paid; see `terms-before.ts`. */
   honoured(service: Service): readonly Service[];
+  /** The service as another process may sell it since: looked for when a payment is of no price that is known here. */
+  newer(service: Service): Promise<Service | null>;
   /** The ways to pay here. The first one whose credential the request carries is used. */
   rails: readonly Rail[];
   calls: CallStore;
@@ -168,7 +170,7 @@ export class PaidCall {
   }
 
   /** Answers a request with a credential. Once the payer is known, the rate limit headers are the payer's. */
-  async #takePayment(asked: Asked & { rail: Rail }): Promise<PaidAnswer> {
+  async #takePayment(asked: Asked & { rail: Rail }, hasLooked = false): Promise<PaidAnswer> {
     const { request, quote, rail, report, rate, called } = asked;
     const { headers, rawBody, service } = request;
     report.rail = rail.name;
@@ -182,8 +184,10 @@ export class PaidCall {
       terms = await readForTerms(rail, request, { quote, before, beside: { idempotencyKey, rawBody } });
     } catch (error) {
       const earlier = await this.#before.byRecall(asked);
-      if (earlier === null) throw error;
-      return earlier;
+      if (earlier !== null) return earlier;
+      const newer = hasLooked ? null : await this.#underNewer(asked, error);
+      if (newer === null) throw error;
+      return this.#takePayment({ ...asked, ...newer }, true);
     }
     const { payment } = terms;
     const verdict = this.#parts.payerLimit.take(payment.limitBy);
@@ -207,6 +211,20 @@ export class PaidCall {
     } finally {
       this.#noteUse(asked, payment, this.#parts.nowMs() - startedAtMs);
     }
+  }
+
+  /** The same call under a table that another process has put in force, and this one may not have seen; null: there is none. */
+  async #underNewer(
+    { request, rail }: Asked,
+    error: unknown,
+  ): Promise<Pick<Asked, 'request' | 'quote' | 'called'> | null> {
+    if (rail?.chains === undefined || !(error instanceof PaymentRefused)) return null;
+    const service = await this.#parts.newer(request.service);
+    if (service === null) return null;
+    const again = { ...request, service, isGone: false };
+    const { called, unread } = readByRoute(again);
+    if (unread !== null) throw unread;
+    return { request: again, quote: this.#quotes.of(service, called).quote, called };
   }
 
   /** Reports which key was used, and from where. */

@@ -251,6 +251,7 @@ function shareWithDoors(
     followedCalls,
     refundAfterMs,
     honoured: (service) => house.shelf.honoured(service),
+    newer: (service) => house.shelf.newer(service),
     availability,
     catalog,
     baseUrl,

@@ -21,12 +21,19 @@ const call = z.strictObject({
 
 /** The call that is meant: of a service and its input, or of one that is not there, or none that can be read. */
 export type Named =
-  | { service: Service; input: Record<string, unknown> | undefined }
+  | { service: Service; input: Record<string, unknown> | undefined; isGone: boolean }
   | { absent: string; near: readonly string[] }
   | { fields: readonly { field: string; message: string }[] };
 
-/** Reads what names a call. Nothing is bought unless it says no more than a service and its input. */
-export function namedCall(given: Record<string, unknown>, services: readonly Service[]): Named {
+/**
+ * Reads what names a call. Nothing is bought unless it says no more than a service and its input.
+ *
+ * @param shelf.soldBefore what is sold no more, and was bought before
+ */
+export function namedCall(
+  given: Record<string, unknown>,
+  { services, soldBefore = [] }: { services: readonly Service[]; soldBefore?: readonly Service[] },
+): Named {
   const parsed = call.safeParse(given);
   if (!parsed.success) {
     const fields = parsed.error.issues.map(({ path, message, code, ...issue }) =>
@@ -37,8 +44,11 @@ export function namedCall(given: Record<string, unknown>, services: readonly Ser
     return { fields };
   }
   const { service: asked, input } = parsed.data;
-  const service = services.find((each) => each.path === asked || toolNameOf(each) === asked);
-  if (service !== undefined) return { service, input };
+  const isAsked = (each: Service) => each.path === asked || toolNameOf(each) === asked;
+  const service = services.find(isAsked);
+  if (service !== undefined) return { service, input, isGone: false };
+  const gone = soldBefore.find(isAsked);
+  if (gone !== undefined) return { service: gone, input, isGone: true };
   const path = asked.replaceAll('_', '-');
   const about = fittingBest(asked, services, MAX_SUGGESTED).map((each) => each.path);
   const known = services.map((each) => each.path);

@@ -84,3 +84,30 @@ test('a table that changes nothing takes no place among the earlier ones', () =>
   for (let put = 0; put < 30; put++) shelf.put(stockOf(dime));
   assert.equal(shelf.gone('nickel'), nickel);
 });
+
+test('what is sold elsewhere is no service of this shop, and its earlier prices are honoured too', () => {
+  const [nickel, cheap, dear] = [coin('nickel', '0.05'), coin('far', '0.10'), coin('far', '0.20')];
+  const stockWith = (service: Service) => ({
+    ...stockOf(nickel),
+    elsewhere: [{ service, baseUrl: 'https://far.example' }],
+  });
+  const shelf = new Shelf(stockWith(cheap), () => 0);
+  shelf.put(stockWith(dear));
+  assert.deepEqual([shelf.find('far'), shelf.services, shelf.honoured(dear)], [undefined, [nickel], [cheap]]);
+  shelf.put(stockOf(nickel));
+  assert.equal(shelf.gone('far'), undefined, 'it was never bought here');
+});
+
+test('a newer service is looked for, and one that stayed or left is none', async () => {
+  const [nickel, dear, dime] = [coin('nickel', '0.05'), coin('nickel', '0.07'), coin('dime', '0.10')];
+  const { shelf } = stage(nickel, dime);
+  assert.equal(await shelf.newer(nickel), null, 'nobody told how to look');
+  let next = stockOf(dear);
+  shelf.lookBy(async () => shelf.put(next));
+  assert.equal(await shelf.newer(nickel), dear);
+  assert.equal(await shelf.newer(dear), null);
+  assert.equal(await shelf.newer(dime), null, 'it left');
+  next = stockOf(nickel, dime);
+  assert.equal(await shelf.newer(dear), nickel);
+  assert.deepEqual(shelf.soldBefore, []);
+});

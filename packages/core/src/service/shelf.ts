@@ -10,6 +10,15 @@ export interface Stock {
   readonly tags: Readonly<Record<string, string>>;
   /** Paths of services that there are and that are not sold here. */
   readonly leftOut: readonly string[];
+  /** What other servers sell through this one, each at an address of its own; none unless given. */
+  readonly elsewhere?: readonly SoldElsewhere[];
+}
+
+/** A service that another server answers and sells through this one. */
+export interface SoldElsewhere {
+  readonly service: Service;
+  /** The public address of that server, without a slash at its end. */
+  readonly baseUrl: string;
 }
 
 /**
@@ -23,21 +32,28 @@ const MOST_EARLIER = 20;
 /** The services of an earlier table that are sold otherwise now, or no more. */
 interface Earlier {
   readonly services: ReadonlyMap<string, Service>;
+  /** Those among them that were sold here. */
+  readonly here: readonly Service[];
   readonly replacedAtMs: number;
 }
 
 /** The table that is in force, and what of earlier ones still counts. */
 export class Shelf implements Stock {
   readonly #nowMs: () => number;
+  #look: (() => Promise<void>) | null = null;
   /** The newest first. */
   #earlier: readonly Earlier[] = [];
   #stock: Stock;
   #byPath: ReadonlyMap<string, Service>;
+  /** The same with what is sold elsewhere. */
+  #all: ReadonlyMap<string, Service>;
+  #gone: readonly Service[] = [];
 
   constructor(stock: Stock, nowMs: () => number) {
     this.#nowMs = nowMs;
     this.#stock = stock;
-    this.#byPath = byPath(stock);
+    this.#byPath = byPath(stock.services);
+    this.#all = byPath(allOf(stock));
   }
 
   /** The same list as long as the same table is in force. */
@@ -51,6 +67,15 @@ export class Shelf implements Stock {
 
   get leftOut(): readonly string[] {
     return this.#stock.leftOut;
+  }
+
+  get elsewhere(): readonly SoldElsewhere[] {
+    return this.#stock.elsewhere ?? [];
+  }
+
+  /** Services that were sold here and are no more: what was bought is still given again. */
+  get soldBefore(): readonly Service[] {
+    return this.#gone;
   }
 
   /** The call that somebody with a new key is shown. */
@@ -69,12 +94,35 @@ export class Shelf implements Stock {
    * @param replacedAtMs when the table before it ceased to be in force; now unless given
    */
   put(stock: Stock, replacedAtMs = this.#nowMs()): void {
-    const next = byPath(stock);
-    const changed = [...this.#byPath].filter(([path, service]) => next.get(path) !== service);
-    if (changed.length > 0)
-      this.#earlier = [{ services: new Map(changed), replacedAtMs }, ...this.#earlier].slice(0, MOST_EARLIER);
+    const next = byPath(allOf(stock));
+    const changed = [...this.#all].filter(([path, service]) => next.get(path) !== service);
+    const wasHere = (path: string) => this.#byPath.has(path);
+    if (changed.length > 0) {
+      const here = changed.flatMap(([path, service]) => (wasHere(path) ? [service] : []));
+      const earlier = { services: new Map(changed), here, replacedAtMs };
+      this.#earlier = [earlier, ...this.#earlier].slice(0, MOST_EARLIER);
+    }
+    const last = byPath(this.#earlier.toReversed().flatMap(({ here }) => here));
+    this.#gone = [...last.values()].filter(({ path }) => !next.has(path));
     this.#stock = stock;
-    this.#byPath = next;
+    this.#byPath = byPath(stock.services);
+    this.#all = next;
+  }
+
+  /** Has others told how to look for a newer table. */
+  lookBy(look: () => Promise<void>): void {
+    this.#look = look;
+  }
+
+  /**
+   * Looks whether another process has put a newer table in force, which a price may be of that is not known here.
+   *
+   * @returns the service as it is sold by that table; null: as before, or no more
+   */
+  async newer(service: Service): Promise<Service | null> {
+    await this.#look?.();
+    const now = this.#all.get(service.path);
+    return now === undefined || now === service ? null : now;
   }
 
   /** The same service as it was sold while challenges were made that can still be paid; the newest first. */
@@ -87,11 +135,14 @@ export class Shelf implements Stock {
 
   /** The service that was sold by this path and is no more; undefined while one is sold, or none was. */
   gone(path: string): Service | undefined {
-    if (this.#byPath.has(path)) return undefined;
-    return this.#earlier.find(({ services }) => services.has(path))?.services.get(path);
+    return this.#gone.find((service) => service.path === path);
   }
 }
 
-function byPath({ services }: Stock): ReadonlyMap<string, Service> {
+function byPath(services: readonly Service[]): ReadonlyMap<string, Service> {
   return new Map(services.map((service) => [service.path, service]));
+}
+
+function allOf({ services, elsewhere = [] }: Stock): readonly Service[] {
+  return [...services, ...elsewhere.map(({ service }) => service)];
 }

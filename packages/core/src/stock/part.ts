@@ -1,5 +1,6 @@
 /** What is sold, kept at its newest version on every replica: by the file of the shop, and by what operators set. */
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { House, Part } from '../part.ts';
 import { createStockDesk, type StockDesk } from './desk.ts';
 import { StockKeeper } from './keeper.ts';
@@ -9,6 +10,8 @@ import { createVersionStore, type Standing } from './version-store.ts';
 export type { StockSource };
 
 const FOLLOWED_EVERY_MS = 2_000;
+/** How often payments for prices that are not known here make this process look for a newer version, at most. */
+const LOOKED_EVERY_MS = 200;
 
 export interface StockNeeds {
   /** From what this process sells; the services of the house alone unless given. */
@@ -43,6 +46,7 @@ export function openStock(
       return null;
     },
   });
+  shelf.lookBy(onceAtATime(() => keeper.follow(), LOOKED_EVERY_MS));
   const others = createNoticeBoard(store, () => standingOf(keeper, replica(), host));
   return {
     name: 'stock',
@@ -67,6 +71,24 @@ export function openStock(
       },
     ],
     readiness: (isFromWithin) => readinessOf(keeper, others.seen(), isFromWithin),
+  };
+}
+
+/**
+ * Does something for all who ask meanwhile, and not again before a while has passed: each of them gets what began after it asked. A
+ * failure is nobody's: what is known stays known.
+ */
+function onceAtATime(work: () => Promise<void>, pauseMs: number): () => Promise<void> {
+  let next: Promise<void> | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+  return () => {
+    next ??= last.then(() => {
+      next = null;
+      const run = work().catch(() => {});
+      last = run.then(() => sleep(pauseMs, undefined, { ref: false }));
+      return run;
+    });
+    return next;
   };
 }
 

@@ -54,7 +54,7 @@ export interface StockSource {
 }
 
 /** What a shop without a file sells: these services, under the operators' rules. */
-export function sourceWithoutFile({ services, tags, leftOut }: Stock): StockSource {
+export function sourceWithoutFile({ services, tags, leftOut, elsewhere = [] }: Stock): StockSource {
   // The price of a route is decided by each call, and no rule is about it.
   const own = services.filter(({ route }) => route === null);
   const routes = services.filter(({ route }) => route !== null);
@@ -64,7 +64,8 @@ export function sourceWithoutFile({ services, tags, leftOut }: Stock): StockSour
     fileRules: new Map(),
     make(_file, rules) {
       const chosen = chosenUnder(own, rules, [], routes);
-      const stock = { services: chosen.services, tags, leftOut: [...leftOut, ...chosen.leftOut] };
+      const left = [...leftOut, ...chosen.leftOut];
+      const stock = { services: chosen.services, tags, leftOut: left, elsewhere };
       return { stock, fileRules: new Map(), enter() {} };
     },
   };

@@ -1,6 +1,7 @@
 /** Opens what a configuration sells: its upstreams, a service for each priced route, and the table of all routes. */
 import { createHash } from 'node:crypto';
 import type { Service } from '@farebox/core/service/define';
+import type { SoldElsewhere } from '@farebox/core/service/shelf';
 import type { Gate, ProxyConfig, Route, Upstream as UpstreamConfig } from '../config/proxy-config.ts';
 import { RouteTable } from '../wire/path.ts';
 import { openUpstream, type Upstream } from '../wire/upstream.ts';
@@ -46,8 +47,10 @@ export interface OpenRoutes {
   readonly routes: readonly OpenRoute[];
   /** Servers that sell here what they answer by themselves: at no address of this server. */
   readonly gates: readonly OpenGate[];
-  /** The services that are for sale, in the order of the file. */
+  /** The services that are for sale here, in the order of the file. */
   readonly services: readonly Service[];
+  /** Those that are for sale at gates. */
+  readonly elsewhere: readonly SoldElsewhere[];
   /** The categories that the catalogue of services does not have, and what each holds. */
   readonly tags: Readonly<Record<string, string>>;
   readonly userAgent: string;
@@ -125,6 +128,9 @@ export function openRoutes(
     routes,
     gates,
     services,
+    elsewhere: gates.flatMap(({ gate, routes: ofGate }) =>
+      ofGate.map(({ service }) => ({ service, baseUrl: gate.url })),
+    ),
     tags: Object.fromEntries(
       services.map(({ tag }) => [tag, tag === DEFAULT_TAG ? ABOUT_DEFAULT_TAG : `Routes of ${tag}.`]),
     ),

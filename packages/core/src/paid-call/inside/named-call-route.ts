@@ -32,20 +32,21 @@ export function namedCallRoute(
 ): void {
   app.post(CALL_PATH, async (request: FastifyRequest, reply: FastifyReply) => {
     const given = bodyObject(request.body instanceof Buffer ? request.body : undefined);
-    const { service, input } = named(given, shelf);
+    const { service, input, isGone } = named(given, shelf);
     if (isDeeperThan(input, MAX_DEPTH))
       throw invalidRequest(`input may be nested ${MAX_DEPTH} deep at most.`, [
         { field: 'input', message: 'is nested too deep' },
       ]);
     // As at the service's own address: a price that is asked for without an input may be paid for with any.
     const rawBody = input === undefined ? undefined : Buffer.from(JSON.stringify(input));
-    await answerOverHttp(paidCall, request, reply, { service, address: addressOf(request), rawBody });
+    const address = addressOf(request);
+    await answerOverHttp(paidCall, request, reply, { service, address, rawBody, isGone });
   });
 }
 
 /** @throws Problem 400 for what names no call, 404 with near names for a service that is not there */
-function named(given: Record<string, unknown>, { services, leftOut }: Shelf) {
-  const found = namedCall(given, services);
+function named(given: Record<string, unknown>, shelf: Shelf) {
+  const found = namedCall(given, shelf);
   if ('service' in found) return found;
   if ('fields' in found) {
     const [first] = found.fields;
@@ -55,7 +56,7 @@ function named(given: Record<string, unknown>, { services, leftOut }: Shelf) {
       { catalog: CATALOG_PATH },
     );
   }
-  if (leftOut.includes(found.absent)) throw notSoldHere(found.absent, { catalog: CATALOG_PATH });
+  if (shelf.leftOut.includes(found.absent)) throw notSoldHere(found.absent, { catalog: CATALOG_PATH });
   throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${found.absent.slice(0, 80)}.`, {
     details: { services: found.near, catalog: `${CATALOG_PATH}?q=`, charged: false },
   });
