@@ -195,6 +195,26 @@ test('no more is bought than a limit allows, of a call, a day and a service', as
   assert.equal(shop.sales(), 3, 'another service has no such limit, and another day is another day');
 });
 
+test('two calls that both had room when they looked come to no more than the limit', async () => {
+  for (const limits of [{ maxDayMicros: 250_000n }, { maxServiceMicros: { ping: 250_000n } }]) {
+    const shop = openFakeShop();
+    const fetches = shop.fetch;
+    const asked = Promise.withResolvers<void>();
+    shop.fetch = async (url, init) => {
+      const answer = await fetches(url, init);
+      if (shop.asked === 2) asked.resolve();
+      await asked.promise;
+      return answer;
+    };
+    const { farebox } = clientOf(shop, { limits });
+    const calls = ['a', 'b'].map((message) => farebox.call('ping', { message }));
+    const ends = (await Promise.allSettled(calls)).map((each) =>
+      each.status === 'fulfilled' ? 'sold' : `${each.reason.code} ${each.reason.charged}`,
+    );
+    assert.deepEqual([...ends.sort(), shop.sales()], ['ABOVE_LIMIT false', 'sold', 1]);
+  }
+});
+
 test('a wallet has limits without being told, and asks its owner above them', async () => {
   const shop = openFakeShop();
   shop.accepts = [{ ...OFFER, amount: '1000001' }];
@@ -316,6 +336,33 @@ test('a caller who leaves is told so, and the answer waits to be asked for', asy
   await assert.rejects(farebox.call('ping', {}, { signal: leaving.signal }), /gone/);
   await farebox.call('ping');
   assert.deepEqual([kinds(shop.sent), shop.sales()], [1, 1]);
+});
+
+test('an answer that comes to a caller who has left is theirs when they ask again', async () => {
+  const shop = openFakeShop();
+  const leaving = new AbortController();
+  const fetches = shop.fetch;
+  // A fetch that heeds no signal.
+  shop.fetch = async (url, init) => {
+    const answer = await fetches(url, init);
+    if (shop.sent.length === 1) leaving.abort(new Error('gone'));
+    return answer;
+  };
+  const { farebox } = clientOf(shop);
+  await farebox.call('ping', {}, { signal: leaving.signal }).catch(() => undefined);
+  await farebox.call('ping');
+  assert.deepEqual([kinds(shop.sent), shop.sales()], [1, 1]);
+});
+
+test('what is asked again is neither signed nor counted a second time', async () => {
+  const shop = openFakeShop();
+  shop.fates = Array(20).fill('answer lost');
+  const { farebox } = clientOf(shop, { wallets: [wallet], limits: { maxDayMicros: 250_000n } });
+  await hurried(() => errorOf(farebox.call('ping')));
+  const { asked } = shop;
+  shop.fates = [];
+  await farebox.call('ping');
+  assert.deepEqual([shop.asked, kinds(shop.sent), shop.sales()], [asked, 1, 1]);
 });
 
 test('nothing is bought while it cannot be written down', async () => {
