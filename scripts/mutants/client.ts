@@ -66,7 +66,8 @@ export const CLIENT_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/client/src/payer.ts',
     tests: [CLIENT_TEST],
     bugs: [
-      ['wallets.filter(({ sandbox }) => sandbox || !terms.sandbox)', 'wallets.filter(() => true)'],
+      ['sandbox === terms.sandbox', 'true'],
+      ['sandbox === terms.sandbox', 'sandbox || !terms.sandbox'],
       ['each.micros < best.micros ? each : best', 'each.micros > best.micros ? each : best'],
     ],
   },

@@ -19,7 +19,6 @@ from farebox import (
     MemoryStore,
     PaymentRefused,
     Quote,
-    SandboxRefused,
     StoreError,
 )
 from server import KEY, PRICE, FakeServer, lose_answer, lose_request, say, sell
@@ -220,17 +219,13 @@ def test_a_coroutine_is_no_yes() -> None:
     assert server.paid == []
 
 
-def test_a_sandbox_is_refused_by_a_client_that_was_not_made_for_one() -> None:
+def test_a_key_buys_from_whoever_gave_it_a_sandbox_or_not() -> None:
     server = FakeServer(terms={**PRICE, "sandbox": True})
-    with server.client() as farebox:
-        with pytest.raises(SandboxRefused) as refused:
-            farebox.call("token-price", ETH)
-    with server.client(sandbox=True) as farebox:
-        assert farebox.call("token-price", ETH).receipt.sandbox
-    with FakeServer().client(sandbox=True) as farebox:
-        with pytest.raises(SandboxRefused) as other:
-            farebox.call("token-price", ETH)
-    assert (refused.value.code, other.value.code, len(server.paid)) == ("SANDBOX_REFUSED", "NOT_A_SANDBOX", 1)
+    for made_for_one in (False, True):
+        with server.client(sandbox=made_for_one) as farebox:
+            assert farebox.call("token-price", ETH).receipt.sandbox
+        with FakeServer().client(sandbox=made_for_one) as farebox:
+            assert not farebox.call("token-price", ETH).receipt.sandbox
 
 
 def test_more_than_the_price_is_seen() -> None:
@@ -308,7 +303,7 @@ def test_no_request_leaves_for_another_address() -> None:
     assert set(seen) == {"farebox.example"}
 
 
-def test_two_calls_at_once_are_two_purchases_and_one_of_a_name_is_one() -> None:
+def test_two_equal_calls_at_once_are_one_purchase_and_two_names_are_two() -> None:
     server = FakeServer()
     farebox = server.client()
 
@@ -321,12 +316,44 @@ def test_two_calls_at_once_are_two_purchases_and_one_of_a_name_is_one() -> None:
 
     server.turns = [inner(None)]
     farebox.call("ping")
+    assert (len(server.paid), len(server.charged), farebox.spent_micros()) == (2, 1, 250_000)
+    farebox.call("ping")
     assert len(server.charged) == 2
     server.turns = [inner("one")]
     farebox.call("ping", idempotency_key="one")
     assert len(server.charged) == 3
-    assert farebox.spent_micros() == 750_000
+    server.turns = [inner("three")]
+    farebox.call("ping", idempotency_key="two")
+    assert server.charged[3:] == ["three", "two"]
+    assert farebox.spent_micros() == 1_250_000
     farebox.close()
+
+
+def test_whoever_lost_the_answer_of_an_equal_call_that_was_answered_gets_it_all_the_same() -> None:
+    server = FakeServer()
+    farebox = server.client()
+
+    def inner(_: FakeServer, request: httpx.Request) -> httpx.Response:
+        # The other call is answered while this one waits, whose own answer is lost.
+        farebox.call("ping")
+        raise httpx.RemoteProtocolError("cut")
+
+    server.turns = [inner]
+    assert farebox.call("ping").receipt.replayed
+    assert (len(server.paid), len(server.charged), farebox.spent_micros()) == (3, 1, 250_000)
+    assert len(farebox.receipts()) == 1
+    assert not farebox.call("ping").receipt.replayed
+    farebox.close()
+
+
+def test_a_day_has_room_for_more_names_than_are_remembered() -> None:
+    server = FakeServer()
+    with server.client(limits=Limits(per_day=10**12)) as farebox:
+        for n in range(503):
+            farebox.call("ping", idempotency_key=f"order-{n}")
+        assert farebox.spent_micros() == 503 * 250_000
+        assert farebox.call("ping", idempotency_key="order-502").receipt.replayed
+        assert farebox.spent_micros() == 503 * 250_000
 
 
 def test_an_old_purchase_counts_as_spent_on_its_day() -> None:

@@ -143,6 +143,23 @@ def test_with_asyncio(rail: str) -> None:
 
 
 @pytest.mark.parametrize("rail", RAILS)
+def test_equal_calls_at_once_are_paid_once(rail: str) -> None:
+    desk("plan", {"fates": ["answer lost"]})
+
+    async def no_sleep(_: float) -> None:
+        return None
+
+    async def buy() -> list[Answer]:
+        async with AsyncFarebox(URL, sandbox=True, sleep=no_sleep, **paying(rail)) as farebox:
+            return await asyncio.gather(*(farebox.call("ping", {"message": "at once"}) for _ in range(3)))
+
+    paid = paid_micros(rail)
+    answers = asyncio.run(buy())
+    assert paid_micros(rail) - paid == PRICE
+    assert [answer["echo"] for answer in answers] == ["at once"] * 3
+
+
+@pytest.mark.parametrize("rail", ("x402", "mpp"))
 def test_a_sandbox_is_refused_by_a_client_that_was_not_made_for_it(rail: str) -> None:
     before = desk("state")
     with Farebox(URL, **paying(rail)) as farebox:

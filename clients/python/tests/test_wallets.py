@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from farebox import AnswerLost, AsyncFarebox, CannotPay, PaymentRefused, Wallet
+from farebox import AnswerLost, AsyncFarebox, CannotPay, PaymentRefused, SandboxRefused, Wallet
 from farebox._keccak import checksummed, keccak256
 from farebox._wallet import challenges_of, signature_text
 from server import PRICE, FakeServer, lose_answer, lose_request, say
@@ -51,6 +51,23 @@ def settled(server: FakeServer, request: httpx.Request) -> httpx.Response:
 
 def payment_of(request: httpx.Request) -> Any:
     return json.loads(base64.b64decode(request.headers["payment-signature"]))
+
+
+@pytest.mark.parametrize("mark", ["body", "offer"])
+def test_a_sandbox_is_paid_by_no_wallet_that_was_not_made_for_one_and_nothing_else_by_one_that_was(mark: str) -> None:
+    marked = {**OFFER, "extra": {**OFFER["extra"], "sandbox": True}}
+    terms = {**PRICE, "sandbox": True} if mark == "body" else PRICE
+    sign = Signer()
+    sandbox = FakeServer(settled, terms=terms, headers=terms_of(OFFER if mark == "body" else marked))
+    real = FakeServer(settled, headers=terms_of(OFFER))
+    for server, made_for_one, code in ((sandbox, False, "SANDBOX_REFUSED"), (real, True, "NOT_A_SANDBOX")):
+        with server.client(key=None, wallet=Wallet(PAYER, sign), sandbox=made_for_one) as farebox:
+            with pytest.raises(SandboxRefused) as refused:
+                farebox.call("token-price")
+        assert (refused.value.code, refused.value.charged, sign.signed) == (code, False, [])
+    for server, made_for_one in ((sandbox, True), (real, False)):
+        with server.client(key=None, wallet=Wallet(PAYER, sign), sandbox=made_for_one) as farebox:
+            assert farebox.call("token-price").receipt.sandbox == made_for_one
 
 
 def test_it_signs_one_transfer_of_usdc_for_the_price() -> None:

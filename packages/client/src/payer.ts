@@ -47,7 +47,7 @@ export interface Wallet {
   way: 'x402' | 'mpp';
   /** Its addresses, which are no secret. */
   name: string;
-  /** Whether it was made for a sandbox: no other wallet pays one. */
+  /** Whether it was made for a sandbox: no other wallet pays one, and this one pays nothing else. */
   sandbox: boolean;
   /** The networks that it may pay on, in its order. */
   networks: readonly string[];
@@ -59,7 +59,7 @@ export interface Wallet {
 
 /** Why some terms are not paid. */
 export interface CannotPay {
-  code: 'CANNOT_PAY' | 'SANDBOX_REFUSED';
+  code: 'CANNOT_PAY' | 'NOT_A_SANDBOX' | 'SANDBOX_REFUSED';
   why: string;
 }
 
@@ -102,23 +102,28 @@ export async function keyPayer(apiKey: string): Promise<Payer> {
   };
 }
 
+const NONE_FOR_A_SANDBOX: CannotPay = {
+  code: 'SANDBOX_REFUSED',
+  why: 'the server says that it is a sandbox, and no wallet here was made for one',
+};
+const ALL_FOR_A_SANDBOX: CannotPay = {
+  code: 'NOT_A_SANDBOX',
+  why: 'the server does not say that it is a sandbox, and each wallet here was made for one',
+};
+
 /** A payer with wallets: it takes the cheapest offer that one of them can pay, and of equal ones the first. */
 export function walletPayer(wallets: readonly Wallet[]): Payer {
   return {
     name: `wallet ${[...new Set(wallets.map(({ name }) => name))].join(' ')}`,
     apiKey: null,
     quote(terms, _named, nowMs) {
-      const fit = wallets.filter(({ sandbox }) => sandbox || !terms.sandbox);
+      const fit = wallets.filter(({ sandbox }) => sandbox === terms.sandbox);
       const [first, ...others] = fit.flatMap((wallet) => wallet.quote(terms, nowMs));
       if (first !== undefined)
         return others.reduce((best, each) => (each.micros < best.micros ? each : best), first);
-      if (fit.length < wallets.length)
-        return {
-          code: 'SANDBOX_REFUSED',
-          why: 'the server says that it is a sandbox, and no wallet here was made for one',
-        };
-      const ways = [...new Set(wallets.map(({ way }) => way))].join(' or ');
-      const networks = [...new Set(wallets.flatMap((wallet) => wallet.networks))].join(', ');
+      if (fit.length === 0) return terms.sandbox ? NONE_FOR_A_SANDBOX : ALL_FOR_A_SANDBOX;
+      const ways = [...new Set(fit.map(({ way }) => way))].join(' or ');
+      const networks = [...new Set(fit.flatMap((wallet) => wallet.networks))].join(', ');
       return {
         code: 'CANNOT_PAY',
         why: `it is sold for USDC by ${ways} on none of the networks that this wallet may pay on (${networks})`,

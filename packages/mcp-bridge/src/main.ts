@@ -25,7 +25,7 @@ FAREBOX_SOLANA_RPC_URL       a node of Solana (the public one)
 FAREBOX_NETWORKS             in this order (base,solana,polygon,arbitrum,ethereum); tempo too
 FAREBOX_PAY_BY               how a wallet pays, in this order (x402,mpp)
 FAREBOX_TEMPO_RPC_URL        a node of Tempo (the public one)
-FAREBOX_SANDBOX_WALLET       true: the wallet was made for a sandbox, which no other wallet pays
+FAREBOX_SANDBOX_WALLET       true: the wallet was made for a sandbox: no other one pays it, and this one nothing else
 FAREBOX_MAX_USD_PER_CALL     above it a person is asked (1.00)
 FAREBOX_MAX_USD_PER_DAY      the same for all calls of a day in UTC (10.00)
 FAREBOX_SILENCE_SECONDS      how long the Farebox may say nothing (30)

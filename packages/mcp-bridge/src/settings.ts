@@ -22,7 +22,7 @@ export interface Settings {
   payBy: readonly WayToPay[];
   /** A node of Tempo, which a payment there is built with. */
   tempoRpcUrl: string;
-  /** Whether the wallet was made for a sandbox, and holds no real money: no other wallet pays one. */
+  /** Whether the wallet was made for a sandbox, and holds no real money: no other wallet pays one, and it pays nothing else. */
   sandbox: boolean;
   /** The most that a call, and below it a day (UTC), may cost without asking a person. */
   maxCallMicros: bigint;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Mapping, TypeVar
 
@@ -12,49 +11,17 @@ import httpx
 
 from . import _flow
 from ._answer import Answer, Receipt
-from ._limits import Limits
-from ._settings import make_settings, now_ms
-from ._store import Store
-from ._wallet import Wallet
+from ._base import BaseFarebox
 
 T = TypeVar("T")
 
 
-class AsyncFarebox:
+class AsyncFarebox(BaseFarebox[_flow.Approve, Callable[[float], Awaitable[None]], httpx.AsyncBaseTransport]):
     """As Farebox, with ``await``: ``sign`` and ``approve`` may be coroutine functions, and the store is used in a thread."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        wallet: Wallet | None = None,
-        sandbox: bool = False,
-        limits: Limits | None = None,
-        approve: _flow.Approve | None = None,
-        store: Store | str | os.PathLike[str] | None = None,
-        patience_s: float = 60.0,
-        timeout_s: float = 120.0,
-        transport: httpx.AsyncBaseTransport | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now_ms: Callable[[], int] = now_ms,
-    ) -> None:
-        self._settings = make_settings(
-            url,
-            key,
-            wallet,
-            sandbox=sandbox,
-            limits=limits,
-            approve=approve,
-            store=store,
-            patience_s=patience_s,
-            now_ms=now_ms,
-        )
-        self._sleep = sleep
-        # A key is sent to this address and to no other, and no other credentials beside it.
-        self._http = httpx.AsyncClient(
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)), follow_redirects=False, transport=transport, auth=httpx.Auth()
-        )
+    def _open(self, sleep: Callable[[float], Awaitable[None]] | None, http: dict[str, Any]) -> None:
+        self._sleep = asyncio.sleep if sleep is None else sleep
+        self._http = httpx.AsyncClient(**http)
 
     async def call(self, service: str, input: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None) -> Answer:
         """Buys one call. The same call again after a lost answer sends the same payment.

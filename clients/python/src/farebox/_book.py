@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from typing import Any, Callable, Collection, Mapping, TypeVar
+from typing import Any, Callable, Mapping, TypeVar
 
 from ._answer import Receipt
 from ._errors import StoreError
@@ -19,6 +19,12 @@ from ._store import Store
 
 #: None makes room for another: the same request would be paid a second time.
 MOST_OPEN = 500
+#: Named purchases with a key that are remembered after their answers: the server knows the others too.
+MOST_NAMES_OF_KEYS = 500
+#: Those of wallets, which nobody else remembers: beyond that nothing is bought under a name.
+MOST_NAMES_OF_WALLETS = 1_000
+#: For so long whoever else sends a purchase that was paid may go on.
+PAID_FOR_MS = 10 * 60_000
 #: The time for which a server keeps an answer, from when it was asked for last.
 OPEN_FOR_MS = 24 * 3_600_000
 #: Longer than any call runs, its settlement included.
@@ -69,22 +75,22 @@ class Book:
         self._store.update(change)
         return done[0]
 
-    def take(self, request: str, flying: Collection[str]) -> Purchase | None:
-        """The open purchase of this request, oldest first, but for those that another call of this process is sending."""
-        return self._at_once(lambda pages: _open_for(pages, request, flying))
+    def take(self, request: str) -> Purchase | None:
+        """The open purchase of this request, whoever else is sending it."""
+        return self._at_once(lambda pages: _open_for(pages, request))
 
     def open(self, purchase: Purchase, limits: Limits | None) -> Purchase | str:
         """Writes a purchase down. Nothing may be sent before.
 
         ``limits`` is None when somebody agreed to pass them. Returns the purchase to send, which is another one when somebody has
-        opened one of the same name meanwhile; or which limit it would pass, instead of writing it down.
+        opened one for the same request meanwhile; or which limit it would pass, instead of writing it down.
         """
 
         def work(pages: dict[str, Any]) -> Purchase | str:
-            known = _open_for(pages, purchase.request, ())
-            if purchase.named and known is not None:
+            known = _open_for(pages, purchase.request)
+            if known is not None:
                 return known
-            if len(pages["purchases"]) >= MOST_OPEN:
+            if _is_full(pages, purchase):
                 return "full"
             if limits is not None:
                 above = passed(pages, purchase.service, purchase.micros, limits, self._now_ms())
@@ -112,10 +118,11 @@ class Book:
 
         def work(pages: dict[str, Any]) -> bool:
             row = pages["purchases"].get(purchase.id)
-            if row is None or row["request"] is None:
+            if row is None or (row["request"] is None and not row["paid"]):
                 return False
             row["sends"][send] = self._now_ms() + ON_ITS_WAY_MS
-            row["sent_ms"], row["held_until_ms"] = self._now_ms(), None
+            if row["request"] is not None:
+                row["sent_ms"], row["held_until_ms"] = self._now_ms(), None
             return True
 
         return self._at_once(work)
@@ -132,22 +139,33 @@ class Book:
 
         self._at_once(work)
 
-    def settle(self, purchase: Purchase, micros: int, receipt: Receipt | None) -> None:
+    def settle(self, purchase: Purchase, send: str, micros: int, receipt: Receipt | None) -> None:
         """It was answered, and is paid for. ``receipt`` is None where no answer is kept any more."""
 
         def work(pages: dict[str, Any]) -> None:
             row = pages["purchases"].get(purchase.id)
             # Somebody else who sent the same purchase may have settled it.
-            if row is not None and not row["paid"]:
+            was_paid = row is not None and row["paid"]
+            if row is not None and not was_paid:
                 _add(pages, self._now_ms(), purchase.service, max(micros, purchase.micros))
                 if receipt is not None:
                     pages["receipts"] = [*pages["receipts"], asdict(receipt)][-MOST_RECEIPTS:]
             elif row is None and receipt is not None and not receipt.replayed:
                 _add(pages, self._now_ms(), purchase.service, max(micros, purchase.micros))
-            if row is not None and purchase.named:
+            if row is None:
+                return
+            others = {each for each in row["sends"] if each != send}
+            if purchase.named:
                 row["paid"], row["sends"] = True, {}
+            elif was_paid:
+                return
+            elif others and row["request"] is not None:
+                # Others are sending it still: they get the answer that was sold, and whoever asks from now on another one.
+                row["paid"], row["request"], row["sends"] = True, None, {}
+                row["held_until_ms"] = self._now_ms() + PAID_FOR_MS
             else:
-                pages["purchases"].pop(purchase.id, None)
+                del pages["purchases"][purchase.id]
+            _drop_old_names(pages)
 
         self._at_once(work)
 
@@ -190,11 +208,34 @@ class Book:
         return [replace(Receipt(**row), problems=tuple(row["problems"])) for row in rows]
 
 
-def _open_for(pages: dict[str, Any], request: str, flying: Collection[str]) -> Purchase | None:
-    for id, row in pages["purchases"].items():
-        if row["request"] == request and id not in flying:
+def _open_for(pages: dict[str, Any], request: str) -> Purchase | None:
+    for row in pages["purchases"].values():
+        if row["request"] == request:
             return Purchase(**row["purchase"])
     return None
+
+
+def _is_full(pages: dict[str, Any], purchase: Purchase) -> bool:
+    rows = pages["purchases"].values()
+    if sum(not row["paid"] for row in rows) >= MOST_OPEN:
+        return True
+    if not purchase.named or purchase.ends_ms is None:
+        return False
+    return len(_names(pages, of_keys=False)) >= MOST_NAMES_OF_WALLETS
+
+
+def _names(pages: dict[str, Any], *, of_keys: bool) -> list[str]:
+    """The named purchases that were answered, oldest first."""
+    return [
+        id
+        for id, row in pages["purchases"].items()
+        if row["paid"] and row["purchase"]["named"] and (row["purchase"]["ends_ms"] is None) == of_keys
+    ]
+
+
+def _drop_old_names(pages: dict[str, Any]) -> None:
+    for id in _names(pages, of_keys=True)[:-MOST_NAMES_OF_KEYS]:
+        del pages["purchases"][id]
 
 
 def passed(pages: dict[str, Any], service: str, micros: int, limits: Limits, now_ms: int) -> str | None:

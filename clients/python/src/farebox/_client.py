@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import time
 from types import TracebackType
 from typing import Any, Callable, Mapping, TypeVar
@@ -12,55 +11,19 @@ import httpx
 
 from . import _flow
 from ._answer import Answer, Receipt
+from ._base import BaseFarebox
 from ._errors import CannotPay
-from ._limits import Limits, Quote
-from ._settings import make_settings, now_ms
-from ._store import Store
-from ._wallet import Wallet
+from ._limits import Quote
 
 T = TypeVar("T")
 
 
-class Farebox:
-    """Buys calls from the Farebox at ``url``, with a key or a wallet. One may be used by several threads.
+class Farebox(BaseFarebox[Callable[[Quote], bool], Callable[[float], None], httpx.BaseTransport]):
+    """Buys calls from the Farebox at ``url``, with a key or a wallet. One may be used by several threads."""
 
-    ``store`` is a path, or a store of your own; without it what was spent is forgotten with the process. ``sandbox`` says that
-    the server is a sandbox: it is refused otherwise. ``approve`` is asked when a call would pass a limit. ``patience_s`` is how
-    long a call is repeated, with the same payment, while the server says to wait or does not answer.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        wallet: Wallet | None = None,
-        sandbox: bool = False,
-        limits: Limits | None = None,
-        approve: Callable[[Quote], bool] | None = None,
-        store: Store | str | os.PathLike[str] | None = None,
-        patience_s: float = 60.0,
-        timeout_s: float = 120.0,
-        transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        now_ms: Callable[[], int] = now_ms,
-    ) -> None:
-        self._settings = make_settings(
-            url,
-            key,
-            wallet,
-            sandbox=sandbox,
-            limits=limits,
-            approve=approve,
-            store=store,
-            patience_s=patience_s,
-            now_ms=now_ms,
-        )
-        self._sleep = sleep
-        # A key is sent to this address and to no other, and no other credentials beside it.
-        self._http = httpx.Client(
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)), follow_redirects=False, transport=transport, auth=httpx.Auth()
-        )
+    def _open(self, sleep: Callable[[float], None] | None, http: dict[str, Any]) -> None:
+        self._sleep = time.sleep if sleep is None else sleep
+        self._http = httpx.Client(**http)
 
     def call(self, service: str, input: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None) -> Answer:
         """Buys one call. The same call again after a lost answer sends the same payment.

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Awaitable, Callable, Generator, Mapping, TypeVar, Union
@@ -110,8 +110,6 @@ class Settings:
     patience_s: float
     now_ms: Callable[[], int]
     book: Book
-    #: Purchases that a call of this client is sending right now.
-    flying: set[str] = field(default_factory=set[str])
 
 
 @dataclass(frozen=True)
@@ -132,15 +130,11 @@ def buy(settings: Settings, call: Call) -> Steps[Answer]:
     request = _fingerprint(settings, call)
     refused: dict[str, PaymentRefused] = {}
     for _ in range(_MOST_ROUNDS):
-        # Two calls of this process that run at once are two purchases, unless they bear one name.
-        flying: frozenset[str] = frozenset() if call.name is not None else frozenset(settings.flying)
-        known = yield from _work(lambda: settings.book.take(request, flying))
-        id = str(uuid.uuid4()) if known is None else known.id
-        if id in refused:
-            raise refused[id]
-        settings.flying.add(id)
+        known = yield from _work(lambda: settings.book.take(request))
+        if known is not None and known.id in refused:
+            raise refused[known.id]
         try:
-            bought = (yield from _buy_anew(settings, call, request, id)) if known is None else known
+            bought = (yield from _buy_anew(settings, call, request)) if known is None else known
             if isinstance(bought, Answer):
                 return bought
             answer = yield from _present(settings, bought, call)
@@ -150,9 +144,7 @@ def buy(settings: Settings, call: Call) -> Steps[Answer]:
             # A payment that is refused is not sent any more: the request is bought anew.
             if known is None:
                 raise
-            refused[id] = error
-        finally:
-            settings.flying.discard(id)
+            refused[known.id] = error
     raise AnswerLost(
         "ANSWER_LOST",
         f"{call.service} was bought by several calls at once, and was not answered. It may be paid for: call it again.",
@@ -184,7 +176,8 @@ def _check(settings: Settings, call: Call) -> None:
         raise CallFailed("INVALID_REQUEST", f"the input is no JSON: {error}. Nothing was charged.") from error
 
 
-def _buy_anew(settings: Settings, call: Call, request: str, id: str) -> Steps[Purchase | Answer]:
+def _buy_anew(settings: Settings, call: Call, request: str) -> Steps[Purchase | Answer]:
+    id = str(uuid.uuid4())
     reply, transfer = yield from _ask_price(settings, call)
     if 200 <= reply.status < 300:
         return _answer_of(settings, call, reply, None)
@@ -265,14 +258,18 @@ def _ask_once(settings: Settings, call: Call, path: str, headers: Mapping[str, s
 def _quote_of(settings: Settings, call: Call, reply: Reply, transfer: Transfer | None) -> Quote:
     body = _json_object(reply)
     header: dict[str, Any] = read_base64_object(reply.headers.get("payment-required")) or {}
-    sandbox = any(each.get("sandbox") is True for each in (body, header))
-    if sandbox != settings.sandbox:
+    accepts = header.get("accepts")
+    offers = [as_object(each) or {} for each in accepts] if isinstance(accepts, list) else []
+    marks = [body, header, *(as_object(each.get("extra")) or {} for each in offers)]
+    sandbox = any(each.get("sandbox") is True for each in marks)
+    # A key is of the server that gave it. A wallet is its owner's, and what it signs may be worth real money.
+    if settings.wallet is not None and sandbox != settings.sandbox:
         raise SandboxRefused(
             "SANDBOX_REFUSED" if sandbox else "NOT_A_SANDBOX",
-            "This server is a sandbox: its money and its answers are not real. Nothing was paid. A client for it is made "
-            "with sandbox=True."
+            "This server is a sandbox: its money and its answers are not real. Nothing was paid. A client whose wallet is for "
+            "it is made with sandbox=True."
             if sandbox
-            else "This client was made for a sandbox, and this server is none. Nothing was paid.",
+            else "This client's wallet was made for a sandbox, and this server is none. Nothing was paid.",
         )
     if settings.key is None and settings.wallet is None:
         raise CannotPay(
@@ -362,7 +359,7 @@ def _present(settings: Settings, purchase: Purchase, call: Call) -> Steps[Answer
         else:
             if 200 <= reply.status < 300:
                 answer = _answer_of(settings, call, reply, purchase)
-                yield from _work(lambda: book.settle(purchase, answer.receipt.micros, answer.receipt))
+                yield from _work(lambda: book.settle(purchase, send, answer.receipt.micros, answer.receipt))
                 return answer
             failed = _failed(settings, call, reply, paid=True)
             pause_s = patience.pause_s(_retry_after_s(reply)) if _may_end_otherwise(failed) else None
@@ -382,7 +379,7 @@ def _note(settings: Settings, purchase: Purchase, send: str, failed: FareboxErro
         failed.charged = False if over else None
     elif failed.charged is True and failed.status in (409, 410):
         # Bought, and the answer is not kept any more; or sent back.
-        yield from _work(lambda: book.settle(purchase, purchase.micros, None))
+        yield from _work(lambda: book.settle(purchase, send, purchase.micros, None))
     else:
         yield from _work(lambda: book.lost(purchase, send))
 

@@ -58,6 +58,7 @@ export interface Refusal<Answer> {
     | 'DECLINED'
     | 'TOO_MANY_OPEN'
     | 'CANNOT_PAY'
+    | 'NOT_A_SANDBOX'
     | 'SANDBOX_REFUSED';
   message: string;
   /** Null: nobody knows yet. */

@@ -239,7 +239,14 @@ function codeOf(error: unknown): string {
   return isUsage ? 'USAGE' : 'FAILED';
 }
 
-const NOT_PAID = new Set(['ABOVE_LIMIT', 'CANNOT_PAY', 'DECLINED', 'SANDBOX_REFUSED', 'TOO_MANY_OPEN']);
+const NOT_PAID = new Set([
+  'ABOVE_LIMIT',
+  'CANNOT_PAY',
+  'DECLINED',
+  'NOT_A_SANDBOX',
+  'SANDBOX_REFUSED',
+  'TOO_MANY_OPEN',
+]);
 
 function exitOf(error: unknown, code: string): number {
   if (!(error instanceof FareboxError)) return code === 'USAGE' ? EXIT.usage : EXIT.failed;
