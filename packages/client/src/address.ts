@@ -1,7 +1,21 @@
 /** The address of a Farebox. */
 
-/** Where a Farebox is that says nothing else. */
-export const USUAL_ADDRESS = 'http://127.0.0.1:8402';
+const USUAL_PORT = '8402';
+
+/**
+ * Finds the server that an environment means, as every program of Farebox does: `FAREBOX_URL`, or else the one of this machine that
+ * listens at `PORT`. A variable that is empty counts as left out.
+ *
+ * @param kept a server that was named before; `FAREBOX_URL` wins over it, and it wins over `PORT`
+ */
+export function addressIn(
+  { FAREBOX_URL = '', PORT = '' }: Readonly<Record<string, string | undefined>>,
+  kept: string | null = null,
+): string {
+  if (FAREBOX_URL.trim() !== '') return FAREBOX_URL.trim();
+  const port = PORT.trim();
+  return kept ?? `http://127.0.0.1:${/^\d{1,5}$/.test(port) ? port : USUAL_PORT}`;
+}
 
 export function isThisMachine({ hostname }: URL): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);

@@ -236,7 +236,7 @@ test('a wallet has limits without being told, and asks its owner above them', as
   assert.deepEqual([asked, shop.sales()], [[1_000_001n, 1_000_001n], 1]);
 });
 
-test('a sandbox is paid by no wallet that was not made for one', async () => {
+test('a sandbox is paid by no wallet that was not made for one, and nothing else by one that was', async () => {
   const marks: ((shop: FakeShop) => void)[] = [
     (shop) => {
       shop.sandbox = true;
@@ -253,6 +253,12 @@ test('a sandbox is paid by no wallet that was not made for one', async () => {
     const made = await x402Wallet({ evm: EVM, sandbox: true });
     await clientOf(shop, { wallets: [made] }).farebox.call('ping');
     assert.equal(shop.sales(), 1);
+    const real = openFakeShop();
+    const other = await errorOf(clientOf(real, { wallets: [made] }).farebox.call('ping'));
+    assert.deepEqual([other.code, other.charged, real.sent.length], ['NOT_A_SANDBOX', false, 0]);
+    await clientOf(real, { wallets: [made, wallet] }).farebox.call('ping');
+    await clientOf(shop, { apiKey: KEY }).farebox.call('ping');
+    assert.deepEqual([real.sales(), shop.sales()], [1, 2], 'a key is of the server that gave it');
   }
 });
 
@@ -320,6 +326,22 @@ test('nothing that pays is sent where others read along', () => {
   for (const url of ['https://farebox.example/', 'http://127.0.0.1:8402', 'http://[::1]:8402'])
     createFarebox({ url, apiKey: KEY });
   assert.equal(createFarebox({ url: 'http://farebox.example/shop/' }).url, 'http://farebox.example/shop');
+});
+
+test('without an address it buys where all programs of this environment do', (t) => {
+  const { FAREBOX_URL, PORT } = process.env;
+  t.after(() => Object.assign(process.env, { FAREBOX_URL: FAREBOX_URL ?? '', PORT: PORT ?? '' }));
+  for (const [environment, url] of [
+    [{ FAREBOX_URL: '', PORT: '' }, 'http://127.0.0.1:8402'],
+    [{ FAREBOX_URL: '', PORT: '9000' }, 'http://127.0.0.1:9000'],
+    [{ FAREBOX_URL: '', PORT: '/run/a.socket' }, 'http://127.0.0.1:8402'],
+    [{ FAREBOX_URL: 'https://farebox.example/', PORT: '9000' }, 'https://farebox.example'],
+  ] as const) {
+    Object.assign(process.env, environment);
+    assert.equal(createFarebox().url, url);
+    assert.equal(createFarebox({ url: '' }).url, url);
+  }
+  assert.equal(createFarebox({ url: 'http://localhost:1' }).url, 'http://localhost:1');
 });
 
 test('a caller who leaves is told so, and the answer waits to be asked for', async () => {

@@ -1,5 +1,5 @@
 /** A client of a Farebox: it asks, pays and gets the answer, and buys nothing twice. */
-import { addressOf, USUAL_ADDRESS } from './address.ts';
+import { addressIn, addressOf } from './address.ts';
 import { type Bought, type Buyer, createBuyer } from './buying/buyer.ts';
 import { AnswerLost, type Door, Refused } from './buying/door.ts';
 import { storeBook } from './buying/store-book.ts';
@@ -44,7 +44,7 @@ export interface SpendingLimits {
 }
 
 export interface FareboxOptions {
-  /** The address of the Farebox; `FAREBOX_URL` of the environment, or one on this machine, unless given. */
+  /** The address of the Farebox; that of `FAREBOX_URL` of the environment unless given, or the one of this machine at `PORT`. */
   url?: string | undefined;
   /** Pays first. */
   apiKey?: string | undefined;
@@ -150,7 +150,7 @@ interface Till {
 /**
  * Opens a client.
  *
- * @throws TypeError when something would be paid to an address that others can read along
+ * @throws TypeError when something would be paid to an address that others can read along, or by a page that is not secure
  */
 export function createFarebox<Known = Services>(options: FareboxOptions = {}): Farebox<Known> {
   const till = tillOf(options);
@@ -176,7 +176,11 @@ export function createFarebox<Known = Services>(options: FareboxOptions = {}): F
 function tillOf(options: FareboxOptions): Till {
   const { wallets = [], store = memoryStore(), log = () => {}, nowMs = Date.now } = options;
   const apiKey = options.apiKey ?? null;
-  const url = addressOf(options.url ?? addressInEnvironment(), apiKey !== null || wallets.length > 0);
+  const pays = apiKey !== null || wallets.length > 0;
+  const url = addressOf(options.url || addressIn(environment()), pays);
+  // Browsers keep it from pages that others on the way could have changed.
+  if (pays && globalThis.crypto?.subtle === undefined)
+    throw new TypeError('a browser buys from a secure page alone: one of https, or of this machine');
   const fetches = options.fetch ?? ((input, init) => fetch(input, init));
   const door = httpDoor({ url, apiKey, ways: wallets.map(({ way }) => way), fetch: fetches });
   const book = storeBook(store, nowMs);
@@ -207,10 +211,10 @@ function tillOf(options: FareboxOptions): Till {
   };
 }
 
-function addressInEnvironment(): string {
+/** Empty in a browser. */
+function environment(): Readonly<Record<string, string | undefined>> {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
-  const named = process?.env?.FAREBOX_URL;
-  return named === undefined || named === '' ? USUAL_ADDRESS : named;
+  return process?.env ?? {};
 }
 
 interface Asked {

@@ -36,6 +36,31 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+test('a page that is not secure is told so before anything is paid, and reads prices all the same', async () => {
+  const page = await browser.newPage();
+  // As an operator would serve it without TLS: nothing of it leaves this process.
+  await page.route('http://shop.example/**', (route) => {
+    const { pathname } = new URL(route.request().url());
+    return pathname.startsWith('/dist/')
+      ? route.fulfill({ contentType: 'text/javascript', body: readFileSync(join(folder, pathname), 'utf8') })
+      : route.fulfill({ contentType: 'application/json', body: '{"services":[{"id":"ping"}]}' });
+  });
+  await page.route('http://shop.example/', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>a</title>' }),
+  );
+  await page.goto('http://shop.example/');
+  const told = await page.evaluate(`(async () => {
+    const { createFarebox } = await import('/dist/index.js');
+    const [service] = await createFarebox({ url: 'http://shop.example' }).search();
+    try { createFarebox({ url: 'https://shop.example', apiKey: 'fbx_live_0123456789' }); } catch (error) {
+      return [isSecureContext, typeof crypto.subtle, service.id, error.name, error.message];
+    }
+  })()`);
+  const words = 'a browser buys from a secure page alone: one of https, or of this machine';
+  assert.deepEqual(told, [false, 'undefined', 'ping', 'TypeError', words]);
+  await page.close();
+});
+
 test('buys, keeps its purchases in the storage of the browser, and reads every header of a receipt', async (t) => {
   // A server of its own: a page that only pretends to be of this machine may not ask another one on it.
   const pages = createServer(({ url = '/' }, response) => {

@@ -37,9 +37,9 @@ before(async () => {
   };
   // The addresses of the sandbox stand in the first block; here they are others.
   const register = block('sh', 'POST $FAREBOX_URL/api/devices').replace(/^export FAREBOX_URL.*$/m, '');
-  const told = await run('sh', ['-c', `${register}echo "$SECRET $PORT"`], folder);
+  const told = await run('sh', ['-c', `${register}echo "$SECRET $MQTT_PORT"`], folder);
   const [secret = '', port = ''] = told.trim().split(' ');
-  shell = { ...shell, SECRET: secret, PORT: port };
+  shell = { ...shell, SECRET: secret, MQTT_PORT: port };
 });
 after(async () => {
   await server.close();

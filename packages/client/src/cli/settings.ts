@@ -1,7 +1,7 @@
 /** What the command line keeps of a person: the server's address, keys by server, and a wallet. For their owner alone. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { USUAL_ADDRESS } from '../address.ts';
+import { addressIn } from '../address.ts';
 import { createFarebox, type Farebox, type FareboxOptions, type ServiceTypes } from '../client.ts';
 import { isRecord, parsed, textOf } from '../json.ts';
 import { microsOf } from '../money.ts';
@@ -46,12 +46,7 @@ export function writeKept(io: Pick<Io, 'home'>, kept: Kept): void {
 
 /** The server: named by `--url` or `FAREBOX_URL`, or once by `farebox use`, or on this machine at `PORT`. */
 function serverOf(io: Io, named: string | undefined): string {
-  const { FAREBOX_URL, PORT } = io.environment;
-  if (named !== undefined) return named;
-  if (FAREBOX_URL !== undefined && FAREBOX_URL !== '') return FAREBOX_URL;
-  const { url } = readKept(io);
-  if (url !== null) return url;
-  return PORT !== undefined && /^\d{1,5}$/.test(PORT) ? `http://127.0.0.1:${PORT}` : USUAL_ADDRESS;
+  return named ?? addressIn(io.environment, readKept(io).url);
 }
 
 export interface Given {
