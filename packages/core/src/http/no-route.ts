@@ -2,19 +2,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Problem } from './problem.ts';
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /**
-     * Whether the route is told to those who ask for its address by another method, or in other letters; asked for each of
-     * them. Left out: it is. What is private or not offered now says no, and so does a route that only refuses.
-     */
-    isTold?: () => boolean;
-  }
-  interface FastifyInstance {
-    knownAddresses: KnownAddresses;
-  }
-}
-
 /** In the order in which `Allow` names them. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** The longest address that is looked up. */

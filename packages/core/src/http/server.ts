@@ -11,7 +11,7 @@ import Fastify, {
 import { wantsPage } from './accept.ts';
 import type { DocUrlOf, PayPage } from './asked-form.ts';
 import { refuseUnkeepableAddress } from './json-text.ts';
-import { noteRoutes } from './no-route.ts';
+import { type KnownAddresses, noteRoutes } from './no-route.ts';
 import { databaseAway, Problem, unavailable } from './problem.ts';
 import { instanceOf, PROBLEM_TYPE, problemDetails, wantsProblemDetails } from './problem-details.ts';
 import { withRate } from './rate-limit.ts';
@@ -20,6 +20,7 @@ export type { PayPage } from './asked-form.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
+    knownAddresses: KnownAddresses;
     /** Whether this process is about to stop: then every answer tells its connection to end. */
     ending: { isNear: boolean };
     /** Where a code of errors is told of; null: nowhere. */
@@ -27,6 +28,11 @@ declare module 'fastify' {
     payPage: PayPage | null;
   }
   interface FastifyContextConfig {
+    /**
+     * Whether the route is told to those who ask for its address by another method, or in other letters; asked for each of
+     * them. Left out: it is. What is private or not offered now says no, and so does a route that only refuses.
+     */
+    isTold?: () => boolean;
     /** How OpenAPI describes the route; asked when the document is rendered. Left out: it is not described here. */
     operation?: (method: string) => Readonly<Record<string, unknown>> | null;
   }
