@@ -82,6 +82,16 @@ export const CLIENT_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/client/src/cli/input.ts',
+    tests: ['packages/client/src/cli/input.test.ts'],
+    bugs: [
+      [
+        'if (isClosed && !Object.hasOwn(properties, field))',
+        'if (!Object.hasOwn(properties, name) && !isClosed)',
+      ],
+    ],
+  },
+  {
     file: 'packages/client/src/address.ts',
     tests: [CLIENT_TEST],
     bugs: [

@@ -257,6 +257,9 @@ test('the command line buys with a key that it keeps, and a script can tell how 
     [['fly'], 2, /no command fly/],
     [['search', '--no-such-option'], 2, /no-such-option/],
     [['new'], 4, /building-a-shop/],
+    [['call', 'ping', '--messge', 'hello'], 2, /it takes --message, and no --messge/],
+    [['search', 'zzzzqqqq'], 4, /nothing is found/],
+    [['use', 'localhost:8402'], 2, /address of a Farebox/],
   ] as const) {
     const ended = await command(words, home);
     assert.equal(ended.code, code, `${words.join(' ')}: ${ended.error}`);
@@ -269,6 +272,16 @@ test('the command line buys with a key that it keeps, and a script can tell how 
   assert.deepEqual([told.code, JSON.parse(told.out).error.code], [3, 'DECLINED']);
   const agreed = { answers: ['y'], env: { FAREBOX_MAX_USD_PER_CALL: '0.1' } };
   assert.equal((await command(['call', 'ping'], home, agreed)).code, 0);
+  const anew = newFolder();
+  for (const [words, code] of [
+    [['keys'], 2],
+    [['call', 'ping'], 3],
+  ] as const) {
+    const ended = await command(words, anew);
+    assert.deepEqual([ended.code, /farebox keys trial/.test(ended.error)], [code, true], ended.error);
+  }
+  assert.match((await command(['--version'], home)).out, /^\d+\.\d+\.\d+\n$/);
+  assert.match((await command(['receipts'], home)).out, /^\d{4}-.* {2}ping {2}[\da-f-]{36}$/m);
   const { out } = await command(['price', 'smart-contract-audit'], home);
   assert.equal(out, '10.00 USD\n');
   assert.equal(JSON.parse((await command(['receipts', '--json'], home)).out).length, 3);

@@ -4,16 +4,25 @@ import { UsageError } from './io.ts';
 
 /**
  * @param words such as `--symbol`, `ETH`
- * @param schema of the service's input: it says which values are numbers
+ * @param schema of the service's input: it says which values are numbers, and which fields there are
+ * @throws UsageError for a field that the service does not take
  */
 export function inputOf(words: readonly string[], schema: unknown): Record<string, unknown> {
-  const properties = recordOf(recordOf(schema).properties);
+  const { properties: said, additionalProperties = false } = recordOf(schema);
+  const properties = recordOf(said);
+  // What a service does not know it leaves out, and the call is paid for all the same.
+  const isClosed = isRecord(said) && additionalProperties === false;
+  const names = Object.keys(properties)
+    .map((each) => `--${each}`)
+    .join(', ');
   const input: Record<string, unknown> = {};
   for (let at = 0; at < words.length; at += 1) {
     const [, name = '', value] = /^--([A-Za-z_][\w-]*)(?:=(.*))?$/s.exec(words[at] ?? '') ?? [];
     if (name === '')
       throw new UsageError(`fields are written as --name value: ${(words[at] ?? '').slice(0, 60)}`);
     const field = fieldOf(name, properties);
+    if (isClosed && !Object.hasOwn(properties, field))
+      throw new UsageError(`it takes ${names === '' ? 'no fields' : names}, and no --${name.slice(0, 60)}`);
     const isFlag =
       value === undefined && (at + 1 === words.length || /^--[A-Za-z]/.test(words[at + 1] ?? ''));
     if (isFlag) input[field] = true;

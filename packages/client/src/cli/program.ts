@@ -1,13 +1,16 @@
 /** The command line: reads what is asked, does it, and ends with a code that a script can read. */
+import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
+import { addressOf } from '../address.ts';
 import type { Farebox, ServiceTypes } from '../client.ts';
 import { FareboxError } from '../errors.ts';
 import { recordOf, textOf } from '../json.ts';
+import type { Receipt } from '../receipt.ts';
 import { completionFor } from './completion.ts';
 import { inputOf, inputOfJson } from './input.ts';
 import { EXIT, type Io, UsageError } from './io.ts';
 import { isServerProgram, runServerProgram } from './server-programs.ts';
-import { apiKeyIn, openClient, readKept, writeKept } from './settings.ts';
+import { apiKeyIn, hasKey, openClient, readKept, writeKept } from './settings.ts';
 import { walletCommand } from './wallet.ts';
 
 const USAGE = `farebox use URL                    names the server once
@@ -18,6 +21,7 @@ farebox keys [trial | add]         shows the key; takes a trial key; keeps a key
 farebox wallet [create | balance | fund] [--sandbox] [--rpc URL]
 farebox receipts                   what was bought, the newest first
 farebox completion bash|zsh|fish   a script for the shell
+farebox --version
 farebox mcp | serve | import | books | new     programs of the server, where it is installed
 
 --url URL       another server            --json      one object on standard output
@@ -42,6 +46,8 @@ const COMMANDS = [
   'books',
   'new',
 ];
+const HOW_TO_PAY =
+  'farebox keys trial takes a trial key, farebox keys add keeps one, and farebox wallet create makes a wallet';
 /** After that long a person is told that it is still at work. */
 const PROGRESS_MS = 2_000;
 
@@ -73,8 +79,12 @@ export async function runProgram(words: readonly string[], io: Io): Promise<numb
 async function runCommand(io: Io, name: string, rest: readonly string[]): Promise<number> {
   const { ours, fields } = partWords(rest, name === 'call' || name === 'price');
   const { values, positionals } = parseArgs({ args: ours, options: OPTIONS, allowPositionals: true });
-  if (name === '--help' || name === 'help' || values.help) {
+  if (name === '--help' || name === '-h' || name === 'help' || values.help) {
     io.out(USAGE);
+    return EXIT.done;
+  }
+  if (name === '--version') {
+    io.out(versionOf());
     return EXIT.done;
   }
   if (!COMMANDS.includes(name)) throw new UsageError(`there is no command ${name.slice(0, 40)}`);
@@ -90,19 +100,9 @@ async function runCommand(io: Io, name: string, rest: readonly string[]): Promis
     case 'keys':
       return keys(io, farebox, positionals[0], print);
     case 'receipts':
-      print(await farebox.receipts());
-      return EXIT.done;
-    case 'completion': {
-      const sold = await farebox.search().catch(() => []);
-      io.out(
-        completionFor(
-          positionals[0],
-          COMMANDS,
-          sold.map(({ id }) => textOf(id)),
-        ),
-      );
-      return EXIT.done;
-    }
+      return receipts(io, await farebox.receipts(), values.json);
+    case 'completion':
+      return completion(io, farebox, positionals[0]);
   }
   const [service] = positionals;
   if (service === undefined || positionals.length > 1)
@@ -149,10 +149,10 @@ function partWords(words: readonly string[], hasFields: boolean): { ours: string
 }
 
 function use(io: Io, url: string | undefined): number {
-  if (url === undefined || !URL.canParse(url))
-    throw new UsageError('farebox use takes the address of a Farebox');
-  writeKept(io, { ...readKept(io), url: url.replace(/\/+$/, '') });
-  io.error(`from now on: ${url}\n`);
+  if (url === undefined) throw new UsageError('farebox use takes the address of a Farebox, with https://');
+  const address = addressOf(url, true);
+  writeKept(io, { ...readKept(io), url: address });
+  io.error(`from now on: ${address}\n`);
   return EXIT.done;
 }
 
@@ -181,7 +181,40 @@ async function search(
       io.out(
         `${textOf(id).padEnd(28)} ${JSON.stringify(priceUSD ?? null).padStart(6)} USD  ${textOf(description)}`,
       );
-  return found.length === 0 ? EXIT.notFound : EXIT.done;
+  if (found.length > 0) return EXIT.done;
+  io.error('farebox: nothing is found by these words\n');
+  return EXIT.notFound;
+}
+
+async function completion(
+  io: Io,
+  farebox: Farebox<ServiceTypes>,
+  shell: string | undefined,
+): Promise<number> {
+  const sold = await farebox.search().catch(() => []);
+  const services = sold.map(({ id }) => textOf(id));
+  io.out(completionFor(shell, COMMANDS, services));
+  return EXIT.done;
+}
+
+function receipts(io: Io, kept: readonly Receipt[], json: boolean): number {
+  if (json) io.out(JSON.stringify(kept));
+  else
+    for (const { atMs, service, amountUsd, paidBy, replayed, callId, url } of kept)
+      io.out(
+        [
+          new Date(atMs).toISOString().slice(0, 19),
+          `${(amountUsd ?? '').padStart(8)} USD by ${paidBy}${replayed ? ' before' : ''}`,
+          service,
+          url ?? callId ?? '',
+        ].join('  '),
+      );
+  return EXIT.done;
+}
+
+function versionOf(): string {
+  const { version } = recordOf(createRequire(import.meta.url)('farebox/package.json'));
+  return textOf(version);
 }
 
 async function keys(
@@ -201,8 +234,10 @@ async function keys(
   } else if (asked === 'add') {
     keep(apiKeyIn(io.isTerminal ? await io.ask('API key: ') : await io.read()));
     print({ kept: true });
-  } else if (asked === undefined) print(await farebox.read('/api/keys/me', io));
-  else throw new UsageError('farebox keys takes trial, add, or nothing');
+  } else if (asked === undefined) {
+    if (!hasKey(io, farebox.url)) throw new UsageError(`there is no key for ${farebox.url}: ${HOW_TO_PAY}`);
+    print(await farebox.read('/api/keys/me', io));
+  } else throw new UsageError('farebox keys takes trial, add, or nothing');
   return EXIT.done;
 }
 
@@ -210,11 +245,16 @@ async function keys(
 async function shown<T>(io: Io, work: Promise<T>): Promise<T> {
   if (!io.isTerminal) return work;
   const startedMs = Date.now();
-  const timer = setInterval(
-    () => io.error(`\rat work for ${Math.round((Date.now() - startedMs) / 1_000)} s`),
-    PROGRESS_MS,
-  );
-  return work.finally(() => clearInterval(timer));
+  let last = '';
+  const timer = setInterval(() => {
+    last = `at work for ${Math.round((Date.now() - startedMs) / 1_000)} s`;
+    io.error(`\r${last}`);
+  }, PROGRESS_MS);
+  return work.finally(() => {
+    clearInterval(timer);
+    // What follows begins on an empty line.
+    if (last !== '') io.error(`\r${' '.repeat(last.length)}\r`);
+  });
 }
 
 function toldFailure(io: Io, error: unknown, isJson: boolean): number {
@@ -229,6 +269,8 @@ function toldFailure(io: Io, error: unknown, isJson: boolean): number {
   if (isJson) io.out(JSON.stringify({ error: { code, message, charged, field, docUrl, requestId } }));
   io.error(`farebox: ${message}\n`);
   if (code === 'USAGE') io.error('farebox --help tells how it is called.\n');
+  else if (code === 'PAYMENT_REQUIRED') io.error(`farebox: ${HOW_TO_PAY}\n`);
+  else if (docUrl !== null) io.error(`farebox: read ${docUrl}\n`);
   return exitOf(error, code);
 }
 

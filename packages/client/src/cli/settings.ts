@@ -55,6 +55,14 @@ export interface Given {
   yes?: boolean | undefined;
 }
 
+function keyOf({ environment: { FAREBOX_API_KEY } }: Io, { keys }: Kept, url: string): string | undefined {
+  const isGiven = FAREBOX_API_KEY !== undefined && FAREBOX_API_KEY !== '';
+  return isGiven ? FAREBOX_API_KEY : keys[url];
+}
+
+/** Whether there is a key for a server. */
+export const hasKey = (io: Io, url: string): boolean => keyOf(io, readKept(io), url) !== undefined;
+
 /** A client that pays with what this person has: a key for this server, and else their wallet. */
 export async function openClient(
   io: Io,
@@ -63,9 +71,7 @@ export async function openClient(
 ): Promise<Farebox<ServiceTypes>> {
   const url = serverOf(io, given.url).replace(/\/+$/, '');
   const kept = readKept(io);
-  const { FAREBOX_API_KEY } = io.environment;
-  const isGiven = FAREBOX_API_KEY !== undefined && FAREBOX_API_KEY !== '';
-  const apiKey = isGiven ? FAREBOX_API_KEY : kept.keys[url];
+  const apiKey = keyOf(io, kept, url);
   const options: FareboxOptions = {
     url,
     store: fileStore(join(io.home, 'purchases')),

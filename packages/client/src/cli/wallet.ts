@@ -31,7 +31,9 @@ export async function walletCommand(
   if (asked === undefined) return said(io, options, { address: wallet.address, sandbox: wallet.sandbox });
   const rpc = options.rpc ?? io.environment.BASE_RPC_URL;
   if (rpc === undefined || rpc === '')
-    throw new UsageError('name a node of Base: --rpc, or BASE_RPC_URL of the environment');
+    throw new UsageError(
+      'name a node of Base: --rpc, or BASE_RPC_URL of the environment (npm start names that of its sandbox as chain)',
+    );
   if (asked === 'fund') await fund(rpc, wallet);
   else if (asked !== 'balance') throw new UsageError('farebox wallet takes create, balance or fund');
   const micros = await balanceOf(rpc, wallet.address);

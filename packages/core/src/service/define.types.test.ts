@@ -85,13 +85,11 @@ test('a capability is there for whoever requires it, and may be missing for all 
     },
   });
   assert.deepEqual(requires, ['clock']);
+  const run = async () => answer({ root: 1 }, method);
   // @ts-expect-error: there is no such capability
-  defineService({
-    ...common,
-    path: 'unable',
-    mayUse: ['wings'],
-    run: async () => answer({ root: 1 }, method),
-  });
+  defineService({ ...common, path: 'unable', mayUse: ['wings'], run });
+  // @ts-expect-error: there is no such source
+  defineService({ ...common, path: 'unheard', needs: ['rumours'], run });
 });
 
 test('its input is what the schema makes of the body, and its answer what the schema takes', () => {
