@@ -127,7 +127,7 @@ export function asText(report: Report): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** The tables of `docs/performance.md`. */
+/** The tables of `docs/figures.md`. */
 export function asMarkdown(report: Report): string {
   const table = (head: string[], body: string[][]) =>
     [head, head.map((_, column) => (column === 0 ? '---' : '---:')), ...body]

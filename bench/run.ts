@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast the money path is, as ratios against named opponents that run at the same time on the same
  * machine. `--only a,c` measures some parts, `--quick` only checks that it works, `--deep` lets (j) go on to 20 million
- * past calls, `--json` prints the result for programs, and `--markdown` prints it for `docs/performance.md`.
+ * past calls, `--json` prints the result for programs, and `--markdown` prints it for `docs/figures.md`.
  */
 import { parseArgs } from 'node:util';
 import { measureAudit } from './audit.ts';

@@ -1,11 +1,12 @@
 /**
  * The parts of the documents that are rendered from code: the table and the picture of the walls, the table of
- * variables, and the table of sources; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
+ * variables, the table of sources, and that of services; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
  * `--check`, which writes nothing and exits with 1 when something differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DECLARED } from '../apps/shop/src/app.ts';
+import { loadServices } from '../packages/catalogue/src/services/registry.ts';
 import { termsOfSources } from '../packages/catalogue/src/upstreams/declared.ts';
 import { variablesOf } from '../packages/core/src/config.ts';
 import { configJsonSchema } from '../packages/proxy/src/config/schema.ts';
@@ -68,6 +69,26 @@ function terms(): string[] {
   ];
 }
 
+/** The services by group, the cheapest first. */
+async function services(): Promise<string[]> {
+  const groups = Map.groupBy(await loadServices(), ({ tag }) => tag);
+  const cents = ({ priceUsd }: { priceUsd: string }) => Number(priceUsd);
+  return [
+    '| Group | Service | USD a call | What it sells |',
+    '|---|---|---:|---|',
+    ...[...groups]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([tag, sold]) =>
+        sold
+          .toSorted((a, b) => cents(a) - cents(b) || (a.path < b.path ? -1 : 1))
+          .map(
+            ({ path, priceUsd, summary }) =>
+              `| ${tag} | \`${path}\` | ${priceUsd} | ${summary.replaceAll('|', '\\|')} |`,
+          ),
+      ),
+  ];
+}
+
 /** A document in which our table replaces the one with the same head. */
 function withTable(path: string, rows: readonly string[]): { path: string; text: string } {
   const text = readFileSync(join(ROOT, path), 'utf8');
@@ -78,9 +99,10 @@ function withTable(path: string, rows: readonly string[]): { path: string; text:
 }
 
 const rendered = [
-  withTable('docs/architecture.md', walls()),
-  withTable('docs/operating.md', variables()),
+  withTable('docs/parts.md', walls()),
+  withTable('docs/configuration.md', variables()),
   withTable('docs/sources.md', terms()),
+  withTable('docs/services.md', await services()),
   { path: 'docs/images/house.svg', text: housePicture(CORE) },
   {
     path: 'packages/proxy/farebox.config.schema.json',

@@ -1,6 +1,6 @@
 /**
  * Which folder of the repository may import which. `.dependency-cruiser.cjs` makes its rules from this list, and
- * docs/architecture.md its table and its picture. A folder without a row may import nothing of ours.
+ * docs/parts.md its table and docs/architecture.md its picture. A folder without a row may import nothing of ours.
  *
  * A row says what a folder or file may import beside itself, npm packages and Node. A folder ends in `/`, a file in
  * `.ts`, and braces list several files of one folder. A folder needs no row if each of its own folders has one. Types

@@ -1,6 +1,6 @@
 /**
  * The only reader of the environment. What there is to configure, each part declares beside itself; here it is joined,
- * checked at the start, and handed out. `docs/operating.md` shows all of it in one table, which a test holds.
+ * checked at the start, and handed out. `docs/configuration.md` shows all of it in one table, which a test holds.
  */
 import { isIP } from 'node:net';
 import { StartError } from '@farebox/process/start-error';

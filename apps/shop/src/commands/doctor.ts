@@ -57,7 +57,7 @@ function configOf() {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return error.problems.map((problem) =>
-      findingsOf('configuration').mend(problem, 'docs/operating.md lists every variable.'),
+      findingsOf('configuration').mend(problem, 'docs/configuration.md lists every variable.'),
     );
   }
 }

@@ -25,7 +25,7 @@ export function lookAtCards(parts: { providerUrl: string; key: string | null; ur
         if (status === 200) return says.fine('the provider takes the key');
         return says.mend(
           `the provider answers ${status} to the key`,
-          'Make a restricted key with the rights that docs/operating.md lists, and set CARD_PROVIDER_KEY.',
+          'Make a restricted key with the rights that docs/taking-cards.md lists, and set CARD_PROVIDER_KEY.',
         );
       },
     },
@@ -43,7 +43,7 @@ export function lookAtCards(parts: { providerUrl: string; key: string | null; ur
           ? says.fine('its messages are sent to this server')
           : says.mend(
               `the provider ${own.length === 0 ? 'has no' : 'has switched off the'} webhook for ${webhookUrl}`,
-              'Make it there, with the events that docs/cards.md lists, and set CARD_WEBHOOK_SECRET.',
+              'Make it there, with the events that docs/taking-cards.md lists, and set CARD_WEBHOOK_SECRET.',
             );
       },
     },

@@ -14,7 +14,7 @@ const NODE_TIMEOUT_MS = 4_000;
 const MOST_BEHIND_MS = 120_000;
 /** Blocks back at which a node is asked for a balance, and the first for logs too, which it must know. */
 const DEPTHS = [300n, 10_000n, 1_000_000n];
-/** The gas of a settlement, as the server counts it (docs/operating.md): a key with less is not used. */
+/** The gas of a settlement, as the server counts it (docs/taking-x402.md): a key with less is not used. */
 const SETTLEMENT_GAS = 70_000n;
 const LEAST_SETTLEMENTS = 20n;
 const WEI = 10n ** 18n;

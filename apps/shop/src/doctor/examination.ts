@@ -107,7 +107,7 @@ function lookAtWatching({ operator, operations }: ExaminationParts['config']): L
       operations.secrets.reveal().metricsToken === null
         ? says.note(
             'METRICS_TOKEN is not set: /metrics is for internal addresses, or for nobody',
-            'Set it, and the alarms of docs/operating.md.',
+            'Set it, and the alarms of docs/metrics.md.',
           )
         : says.fine('/metrics is open to whoever has the token'),
       operator.secrets.reveal().tokens.length === 0

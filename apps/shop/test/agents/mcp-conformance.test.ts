@@ -12,7 +12,7 @@ import { EVERYTHING_ON } from '../everything-on.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 
 const SUITE = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'));
-const DOC = join(import.meta.dirname, '../../../../docs/mcp.md');
+const DOC = join(import.meta.dirname, '../../../../docs/conformance.md');
 
 /** Calls tools, prompts or resources that the suite wants every server to have for it. */
 const FIXTURES =
@@ -20,7 +20,7 @@ const FIXTURES =
 /** Asks for a feature that a server may leave out, and that this one does not announce. */
 const LEFT_OUT = /Method not found|no tool with x-mcp-header annotations/;
 
-/** The scenarios in which something fails, and in what way alone. docs/mcp.md names each. */
+/** The scenarios in which something fails, and in what way alone. docs/conformance.md names each. */
 const APART: Readonly<Record<string, RegExp>> = {
   'tools-call-simple-text': FIXTURES,
   'tools-call-image': FIXTURES,
@@ -134,10 +134,10 @@ for (const line of Object.keys(PROVEN))
     assert.deepEqual(wrong, []);
   });
 
-test('what is set apart fails, and docs/mcp.md names it', () => {
+test('what is set apart fails, and docs/conformance.md names it', () => {
   const told = readFileSync(DOC, 'utf8');
   for (const scenario of Object.keys(APART)) {
     assert.ok(failedApart.has(scenario), `${scenario} passes now: it needs no exception`);
-    assert.ok(told.includes(`\`${scenario}\``), `docs/mcp.md does not name ${scenario}`);
+    assert.ok(told.includes(`\`${scenario}\``), `docs/conformance.md does not name ${scenario}`);
   }
 });

@@ -180,10 +180,9 @@ function intervalOf(written: string): number {
   return Number(count) * ({ s: 1_000, min: 60_000, h: 3_600_000 }[unit] ?? Number.NaN);
 }
 
-test('docs/operating.md tells of each job, and how often it runs', () => {
-  const text = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
-  const section = text.split('\n## The reconciler and the other jobs\n')[1]?.split('\n## ')[0] ?? '';
-  const rows = [...section.matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)].flatMap(([, names = '', times = '']) => {
+test('docs/jobs.md tells of each job, and how often it runs', () => {
+  const text = readFileSync(new URL('../../../../docs/jobs.md', import.meta.url), 'utf8');
+  const rows = [...text.matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)].flatMap(([, names = '', times = '']) => {
     const intervals = times.split(', ');
     return names.split(', ').map((name, at) => [name.replaceAll('`', ''), intervalOf(intervals[at] ?? '')]);
   });

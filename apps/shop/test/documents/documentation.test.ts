@@ -57,12 +57,12 @@ describe('every document', () => {
     }
   });
 
-  test('uses in its commands only variables that it, or the README before it, has set', () => {
+  test('uses in its commands only variables that it, the README or the tour before it, has set', () => {
     const blocksOf = (text: string) =>
       [...text.matchAll(/^```(?:sh|console)\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
     const setBy = (text: string) =>
       blocksOf(text).flatMap((block) => [...block.matchAll(/\b([A-Z][A-Z_]+)=/g)].map(([, name]) => name));
-    const before = setBy(document('README.md'));
+    const before = [...setBy(document('README.md')), ...setBy(document('docs/tour.md'))];
     assert(before.includes('KEY'), before.join());
     for (const { path, text } of documents) {
       const known = [...before, ...setBy(text)];
@@ -115,6 +115,52 @@ describe('every document', () => {
   });
 });
 
+describe('the documents as a whole', () => {
+  const guides = () => readGuides(join(ROOT, 'docs')).list;
+  /** Pages that are looked up and not read: a table each. */
+  const REFERENCES = ['configuration', 'errors', 'figures', 'threats'];
+
+  test('stand in six parts, each page in one of them', () => {
+    assert.deepEqual(
+      [...new Set(guides().map(({ part }) => part))],
+      ['Buy', 'Earn', 'Sell', 'Operate', 'Trust', 'Change'],
+    );
+    const listed = [...document('docs/README.md').matchAll(/^- \[[^\]]+\]\(([\w-]+)\.md\): /gm)];
+    assert.equal(new Set(listed.map(([, name]) => name)).size, listed.length, 'a page stands there twice');
+  });
+
+  test('have the titles that their table of contents gives them', () => {
+    const contents = document('docs/README.md');
+    assert.deepEqual(
+      guides()
+        .filter(({ name, title }) => !contents.includes(`- [${title}](${name}.md): `))
+        .map(({ name, title }) => `${name}: ${title}`),
+      [],
+    );
+  });
+
+  test('have no page that is too long to be read at once, and a README of 60 lines', () => {
+    const long = guides().filter(
+      ({ name, markdown }) => !REFERENCES.includes(name) && markdown.split(/\s+/).length > 2_500,
+    );
+    assert.deepEqual(
+      long.map(({ name }) => name),
+      [],
+    );
+    assert(document('README.md').trimEnd().split('\n').length <= 60);
+  });
+
+  test('keep the addresses at which they were published', () => {
+    const names = new Set(guides().map(({ name }) => name));
+    const published =
+      'a2a adding-a-service architecture audit building-a-shop buy cards devices errors gate going-live mcp mpp operating paid-call performance pictures security solana-yield sources vault webhooks x402 your-own-api';
+    assert.deepEqual(
+      published.split(' ').filter((name) => !names.has(name)),
+      [],
+    );
+  });
+});
+
 test('the table and the picture of the walls, and the table of variables, are what the code says', () => {
   const check = spawnSync(process.execPath, [join(ROOT, 'scripts/rendered.ts'), '--check'], {
     encoding: 'utf8',
@@ -122,8 +168,8 @@ test('the table and the picture of the walls, and the table of variables, are wh
   assert.equal(check.status, 0, check.stdout + check.stderr);
 });
 
-describe('docs/operating.md', () => {
-  const operating = () => document('docs/operating.md');
+describe('docs/metrics.md', () => {
+  const operating = () => document('docs/metrics.md');
 
   test('names every metric of ours, and no other', () => {
     const made = codesIn(sourceOf('**/{metrics,part}.ts'), /'(farebox_\w+)'/g);
@@ -140,7 +186,7 @@ describe('docs/operating.md', () => {
   test('names every queue, and no other', () => {
     const made = codesIn(sourceOf('**/*.ts'), /\bname: '([\w-]+)',\s+table: '/g);
     assert(made.length > 5);
-    const [, section = ''] = /\n### Queues\n(.*?)\n##/s.exec(operating()) ?? [];
+    const [, section = ''] = /\n## Queues\n(.*)/s.exec(operating()) ?? [];
     const listed = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) =>
       names.split(', ').map((name) => name.replaceAll('`', '')),
     );
@@ -172,12 +218,13 @@ function codesIn(source: string, pattern: RegExp): string[] {
   return [...source.matchAll(pattern)].map(([, code]) => code ?? '');
 }
 
-const ABOUT_PAYING = ['docs/paid-call.md', 'docs/x402.md', 'docs/mpp.md'];
+const ABOUT_PAYING = ['docs/paid-call.md', 'docs/x402-errors.md', 'docs/mpp.md'];
 
-describe('docs/security.md', () => {
+describe('docs/threats.md', () => {
   test('names for each threat what stops it, and the test that would tell if nothing did', () => {
-    const section = document('docs/security.md').split('\n## The threat model\n')[1]?.split('\n## ')[0] ?? '';
-    const rows = section.split('\n').filter((line) => /^\| (?!-|Attacker)/.test(line));
+    const rows = document('docs/threats.md')
+      .split('\n')
+      .filter((line) => /^\| (?!-|Attacker)/.test(line));
     assert(rows.length >= 20, `${rows.length} threats`);
     for (const row of rows) {
       const [, who = '', tries = '', stops = '', tests = ''] = row.split('|');
@@ -215,7 +262,7 @@ test('what a document lets people write into an agent’s file limits what is sp
   );
 });
 
-describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
+describe('docs/paid-call.md, docs/x402-errors.md and docs/mpp.md', () => {
   const source = sourceOf('{config,paid-call,rails,services,words,http,jobs}/**/*.ts');
   const outcomes = () => ABOUT_PAYING.flatMap(outcomesIn);
 
@@ -263,9 +310,9 @@ function isRefusal(code: string): boolean {
   return X402_REFUSALS.includes(code);
 }
 
-describe('docs/x402.md', () => {
+describe('docs/x402.md and docs/x402-errors.md', () => {
   const listed = (status: string) =>
-    outcomesIn('docs/x402.md')
+    outcomesIn('docs/x402-errors.md')
       .filter((outcome) => outcome.status === status)
       .flatMap(({ codes }) => codes);
 
@@ -286,7 +333,7 @@ describe('docs/x402.md', () => {
   });
 
   test('never tells the payer of an uncertain end to sign again', () => {
-    const uncertain = document('docs/x402.md')
+    const uncertain = document('docs/x402-errors.md')
       .split('\n')
       .filter((line) => /`(SETTLEMENT_UNKNOWN|OUTCOME_UNKNOWN|STILL_RUNNING|TOOK_TOO_LONG)`/.test(line));
     assert.equal(uncertain.length, 4);
@@ -395,12 +442,12 @@ describe('docs/adding-a-service.md', () => {
   });
 });
 
-describe('docs/architecture.md', () => {
+describe('docs/architecture.md and docs/parts.md', () => {
   test('says what each folder of the server is for, and what it may know', () => {
     const folders = SOURCES.flatMap((source) =>
       readdirSync(join(ROOT, source), { withFileTypes: true }).filter((entry) => entry.isDirectory()),
     );
-    const rows = document('docs/architecture.md')
+    const rows = document('docs/parts.md')
       .split('\n')
       .filter((line) => line.startsWith('| '));
     for (const { name } of folders) {
@@ -437,8 +484,17 @@ describe('docs/architecture.md', () => {
   });
 });
 
-describe('docs/cards.md', () => {
-  const cards = () => document('docs/cards.md');
+/** What else tells of card payments. */
+const CARDS = [
+  'docs/purchases.md',
+  'docs/recharge.md',
+  'docs/refunds.md',
+  'docs/taking-cards.md',
+  'docs/keys.md',
+];
+
+describe('docs/cards.md and the pages that go on with it', () => {
+  const cards = () => document('docs/cards.md') + CARDS.map(document).join('\n');
 
   test('lists codes that are answered, and every code of card money', () => {
     const rows = cards()
@@ -471,7 +527,7 @@ describe('docs/cards.md', () => {
 
 describe('how names are compared with lists', () => {
   test('is told with the recall and the namesakes that are measured', () => {
-    const text = document('docs/sources.md').replace(/\s+/g, ' ');
+    const text = document('docs/lists.md').replace(/\s+/g, ' ');
     const { known, heldOut } = NAME_RECALL;
     for (const { pairs, found } of [known, heldOut]) {
       assert(text.includes(`${found} of ${pairs}`), `${found} of ${pairs}`);

@@ -154,7 +154,7 @@ test(`${REPLICAS} replicas behind HAProxy, restarted in turn under load: no call
   }
 });
 
-/** Starts HAProxy before the replicas, as docs/operating.md shows it: it sends no POST a second time. */
+/** Starts HAProxy before the replicas, as docs/upgrading.md shows it: it sends no POST a second time. */
 async function startBalancer(ports: readonly number[]): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'farebox-balancer-'));
   const port = await freePort();

@@ -14,7 +14,7 @@ export type Transaction = postgres.TransactionSql<{ bigint: bigint }>;
 
 /**
  * Group commits have a connection of their own: a warm one, which nobody else keeps busy. One, because the next batch
- * grows while the last is away: a second flight halves the batches, and measured slower (see docs/performance.md).
+ * grows while the last is away: a second flight halves the batches, and measured slower (see docs/performance-notes.md).
  */
 export const COMMIT_CONNECTIONS = 1;
 const PATIENT_CONNECTIONS = 2;

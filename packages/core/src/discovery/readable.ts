@@ -263,9 +263,10 @@ function errorTable({ errors }: Guides): string[] {
 
 /** The list of guides. */
 export function guidesText({ list }: Guides): Readable {
-  const lines = list.map(
-    ({ name, title, about }) => `- [${title}](${pathOfGuide(name)}): ${inMarkdown(about)}`,
-  );
+  const lines = [...Map.groupBy(list, ({ part }) => part)].flatMap(([part, guides]) => [
+    ...(part === null ? [] : ['', `## ${part}`, '']),
+    ...guides.map(({ name, title, about }) => `- [${title}](${pathOfGuide(name)}): ${inMarkdown(about)}`),
+  ]);
   return {
     path: GUIDES_PAGE,
     title: 'Guides',

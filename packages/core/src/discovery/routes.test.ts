@@ -19,6 +19,7 @@ const GUIDES: Guides = {
     {
       name: 'x402',
       title: 'Paying from a wallet',
+      part: 'Buy',
       about: 'How a wallet pays.',
       markdown:
         '# Paying from a wallet\n\nSee [the codes](errors.md#paid-calls), [a file](../x.ts) and <script>alert(1)</script>: `BUSY`.\n',
@@ -26,6 +27,7 @@ const GUIDES: Guides = {
     {
       name: 'errors',
       title: 'Error codes',
+      part: 'Buy',
       about: 'Every code.',
       markdown:
         '# Error codes\n\n## Paid calls\n\n| Code | Status | What happened |\n|---|---|---|\n| `BUSY` | 503 | Wait for `Retry-After`. |\n',
@@ -330,7 +332,7 @@ test('the catalog, services, guides and codes of errors are pages that need no s
   for (const [url, sign] of [
     ['/services', /Echo|Ping/],
     ['/docs/ping', /POST https:\/\/farebox\.test\/x402\/ping/],
-    ['/docs/guides', /Paying from a wallet/],
+    ['/docs/guides', /Buy[\s\S]*Paying from a wallet/],
     ['/docs/guides/x402', /See/],
     ['/docs/errors', /BUSY/],
     ['/docs/errors/BUSY', /Wait for/],

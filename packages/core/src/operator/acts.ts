@@ -290,7 +290,7 @@ const NO_PAYMENT_REFUND: Readonly<Record<NoPaymentRefund, [status: number, code:
     cannot: [
       409,
       'REFUND_KEY_MISSING',
-      'This server has no key that sends payments back on this chain. docs/x402.md says which variable holds it.',
+      'This server has no key that sends payments back on this chain. docs/taking-x402.md says which variable holds it.',
     ],
   };
 

@@ -42,7 +42,7 @@ const BOUNDLESS = (1n << 128n) - 1n;
 const COMET_INDEX_SCALE = 10n ** 24n;
 /** A MetaMorpho's own limit is 30. */
 const MAX_MARKETS = 30n;
-/** Gas for each market of a MetaMorpho beyond the first, measured with 15 and with 30: docs/vault.md, Gas. */
+/** Gas for each market of a MetaMorpho beyond the first, measured with 15 and with 30: docs/vault-contracts.md, Gas. */
 const MARKET_GAS = { coming: 30_000n, leaving: 140_000n };
 const NO_MORE_GAS = { coming: 0n, leaving: 0n };
 /** So many shares of a MetaMorpho that their worth tells its price to many places. */

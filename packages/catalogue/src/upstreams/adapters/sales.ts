@@ -99,7 +99,7 @@ function isLink(value: string): string | null {
 
 /**
  * Sales of homes, from a source of the operator's own that speaks a small protocol: `GET <address>/sales` with a place, a
- * radius and two days. docs/operating.md has it in full.
+ * radius and two days. docs/homes.md has it in full.
  */
 export const sales = defineUpstream({
   name: 'sales',
