@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CHOICES, voteOf } from './chosen-indicators.ts';
-import { atr, rateOfChange, simpleAverage, stochastic, williamsR } from './indicators.ts';
+import { CHOICES, type Choice, chosenTrail } from './chosen-indicators.ts';
+import { type Bars, rateOfChange, simpleAverage, stochastic, williamsR } from './indicators.ts';
 
 // The worked Stochastic Oscillator example that StockCharts publishes: 14-period %K and, smoothed by 3, its average.
 const HIGH = [
@@ -27,6 +27,11 @@ const CLOSE = [
 function upTo(count: number) {
   return { high: HIGH.slice(0, count), low: LOW.slice(0, count), close: CLOSE.slice(0, count) };
 }
+const voteOf = (chosen: readonly Choice[], bars: Bars) => {
+  const last = chosenTrail(chosen, bars).at(-1);
+  assert(last !== undefined);
+  return last;
+};
 const near = (actual: number | null, expected: number, within: number) =>
   assert.ok(actual !== null && Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
 
@@ -57,17 +62,30 @@ describe('chosen indicators', () => {
   it('count the same each, and an indicator without a value for neither side', () => {
     const close = Array.from({ length: 250 }, (_, index) => 100 + index);
     const bars = { close, high: close.map((value) => value + 1), low: close.map((value) => value - 1) };
-    const atr14 = atr(bars, 14);
-    const rising = voteOf(['trend', 'sma', 'roc', 'rsi'], bars, atr14);
+    const rising = voteOf(['trend', 'sma', 'roc', 'rsi'], bars);
     assert.deepEqual(
       [rising.signal, rising.score, rising.weight, rising.votes.map(({ vote }) => vote)],
       ['BUY', 0.5, 0.25, [1, 1, -1, 1]],
     );
-    assert.equal(voteOf(['rsi', 'atr'], bars, atr14).signal, 'SELL');
+    assert.equal(voteOf(['rsi', 'atr'], bars).signal, 'SELL');
     const few = { close: close.slice(0, 60), high: close.slice(0, 60), low: close.slice(0, 60) };
-    const lame = voteOf(['trend', 'sma'], few, null);
+    const lame = voteOf(['trend', 'sma'], few);
     assert.deepEqual([lame.score, lame.votes[0]?.vote], [0.5, null]);
-    assert.throws(() => voteOf(['atr'], bars, atr14));
-    assert.equal(voteOf([...CHOICES], bars, atr14).votes.length, CHOICES.length);
+    assert.throws(() => voteOf(['atr'], bars));
+    assert.equal(voteOf([...CHOICES], bars).votes.length, CHOICES.length);
+  });
+
+  it('say at each bar what that bar and those before it say, whatever comes after', () => {
+    const close = Array.from({ length: 240 }, (_, at) => 100 + 9 * Math.sin(at / 6) + 2 * Math.sin(at * 2.3));
+    const bars = { close, high: close.map((value) => value + 1), low: close.map((value) => value - 1) };
+    const trail = chosenTrail(CHOICES, bars);
+    for (const count of [1, 13, 16, 50, 120, 200, 240]) {
+      const known = {
+        close: close.slice(0, count),
+        high: bars.high.slice(0, count),
+        low: bars.low.slice(0, count),
+      };
+      assert.deepEqual(voteOf(CHOICES, known), trail[count - 1], `of ${count} bars`);
+    }
   });
 });

@@ -1,10 +1,11 @@
 import {
+  atrTrail,
   type Bars,
-  bollinger,
-  ema,
-  macd,
+  bollingerTrail,
+  emaTrail,
+  macdTrail,
   rateOfChange,
-  rsi,
+  rsiTrail,
   simpleAverage,
   stochastic,
   williamsR,
@@ -57,41 +58,53 @@ export interface ChosenBallot {
 }
 
 /**
- * Lets the chosen indicators vote with equal weights.
+ * Lets the chosen indicators vote with equal weights, at each bar by that bar and those before it alone.
  *
- * @param atr14 from the same bars; it is needed for the stop anyway
  * @throws when none of those chosen votes
  */
-export function voteOf(chosen: readonly Choice[], bars: Bars, atr14: number | null): ChosenBallot {
+export function chosenTrail(chosen: readonly Choice[], bars: Bars): ChosenBallot[] {
   const voters = chosen.filter((choice) => choice !== 'atr').length;
   if (voters === 0) throw new Error('none of the chosen indicators votes');
-  const votes = CHOICES.filter((choice) => chosen.includes(choice)).map((indicator): ChosenVote => {
-    if (indicator === 'atr') return { indicator, value: atr14, vote: null };
-    return { indicator, ...READINGS[indicator](bars) };
+  const read = CHOICES.filter((choice) => chosen.includes(choice)).map((indicator) => ({
+    indicator,
+    readings: READINGS[indicator](bars),
+  }));
+  return bars.close.map((_, at) => {
+    const votes = read.map(
+      ({ indicator, readings }): ChosenVote => ({
+        indicator,
+        value: readings[at]?.value ?? null,
+        vote: readings[at]?.vote ?? null,
+      }),
+    );
+    const score = votes.reduce((sum, { vote }) => sum + (vote ?? 0), 0) / voters;
+    const signal = score >= CHOSEN_THRESHOLD ? 'BUY' : score <= -CHOSEN_THRESHOLD ? 'SELL' : 'HOLD';
+    return { signal, score: Math.round(score * 1e9) / 1e9, weight: 1 / voters, votes };
   });
-  const score = votes.reduce((sum, { vote }) => sum + (vote ?? 0), 0) / voters;
-  const signal = score >= CHOSEN_THRESHOLD ? 'BUY' : score <= -CHOSEN_THRESHOLD ? 'SELL' : 'HOLD';
-  return { signal, score: Math.round(score * 1e9) / 1e9, weight: 1 / voters, votes };
 }
 
 type Reading = Pick<ChosenVote, 'value' | 'vote'>;
 
-const READINGS: Readonly<Record<Exclude<Choice, 'atr'>, (bars: Bars) => Reading>> = {
+const READINGS: Readonly<Record<Choice, (bars: Bars) => Reading[]>> = {
   trend({ close }) {
-    const [fast, slow] = [ema(close, 50), ema(close, 200)];
-    return following(fast === null || slow === null ? null : fast / slow - 1);
+    const slow = emaTrail(close, 200);
+    return emaTrail(close, 50).map((fast, at) => {
+      const beside = slow[at] ?? null;
+      return following(fast === null || beside === null ? null : fast / beside - 1);
+    });
   },
-  sma({ close }) {
-    const average = simpleAverage(close, 50);
-    const last = close.at(-1);
-    return following(average === null || last === undefined ? null : last / average - 1);
-  },
-  macd: ({ close }) => following(macd(close)?.histogram ?? null),
-  rsi: ({ close }) => returning(rsi(close, 14), 30, 70),
-  bollinger: ({ close }) => returning(bollinger(close, 20)?.percentB ?? null, 0, 1),
-  stochastic: (bars) => returning(stochastic(bars, 14, 3), 20, 80),
-  williams: (bars) => returning(williamsR(bars, 14), -80, -20),
-  roc: ({ close }) => following(rateOfChange(close, 12)),
+  sma: ({ close }) =>
+    close.map((last, at) => {
+      const average = simpleAverage(close, 50, at + 1);
+      return following(average === null ? null : last / average - 1);
+    }),
+  macd: ({ close }) => macdTrail(close).map((at) => following(at?.histogram ?? null)),
+  rsi: ({ close }) => rsiTrail(close, 14).map((at) => returning(at, 30, 70)),
+  bollinger: ({ close }) => bollingerTrail(close, 20).map((at) => returning(at?.percentB ?? null, 0, 1)),
+  stochastic: (bars) => bars.close.map((_, at) => returning(stochastic(bars, 14, 3, at + 1), 20, 80)),
+  williams: (bars) => bars.close.map((_, at) => returning(williamsR(bars, 14, at + 1), -80, -20)),
+  roc: ({ close }) => close.map((_, at) => following(rateOfChange(close, 12, at + 1))),
+  atr: (bars) => atrTrail(bars, 14).map((value) => ({ value, vote: null })),
 };
 
 /** Above zero is up. */

@@ -8,22 +8,34 @@ export interface Bars {
 }
 
 /**
- * Exponential moving average of the last value, seeded by the simple average of the first `period` values.
+ * Exponential moving average at each value, seeded by the simple average of the first `period` values.
  *
- * @returns null when there are fewer values than `period`
+ * @returns as many as there are values; null where fewer than `period` went before
  */
+export function emaTrail(values: readonly number[], period: number): (number | null)[] {
+  return trail(EMA.calculate({ period, values: [...values] }), values.length);
+}
+
+/** The last of `emaTrail`. */
 export function ema(values: readonly number[], period: number): number | null {
-  return EMA.calculate({ period, values: [...values] }).at(-1) ?? null;
+  return emaTrail(values, period).at(-1) ?? null;
 }
 
 /**
- * Relative strength index after Wilder (New Concepts in Technical Trading Systems, 1978), 0 to 100, to two decimals.
+ * Relative strength index after Wilder (New Concepts in Technical Trading Systems, 1978) at each value, 0 to 100, to two
+ * decimals.
  *
- * @returns null when there are fewer than `period` + 1 values, or when no value ever differed from the one before
+ * @returns null where no more than `period` values went before, or where none of them ever differed from the first
  */
+export function rsiTrail(values: readonly number[], period: number): (number | null)[] {
+  const moves = values.findIndex((value) => value !== values[0]);
+  const found = trail(RSI.calculate({ period, values: [...values] }), values.length);
+  return found.map((value, index) => (moves === -1 || index < moves ? null : value));
+}
+
+/** The last of `rsiTrail`. */
 export function rsi(values: readonly number[], period: number): number | null {
-  if (values.every((value) => value === values[0])) return null;
-  return RSI.calculate({ period, values: [...values] }).at(-1) ?? null;
+  return rsiTrail(values, period).at(-1) ?? null;
 }
 
 export interface Macd {
@@ -33,32 +45,43 @@ export interface Macd {
 }
 
 /**
- * Moving average convergence/divergence 12/26/9 on exponential averages, in the unit of the values.
+ * Moving average convergence/divergence 12/26/9 on exponential averages at each value, in the unit of the values.
  *
- * @returns null when there are fewer than 34 values (26 for the slow average, 8 more for its signal line)
+ * @returns null for the first 33 values (26 for the slow average, 8 more for its signal line)
  */
-export function macd(values: readonly number[]): Macd | null {
-  const last = MACD.calculate({
+export function macdTrail(values: readonly number[]): (Macd | null)[] {
+  const found = MACD.calculate({
     values: [...values],
     fastPeriod: 12,
     slowPeriod: 26,
     signalPeriod: 9,
     SimpleMAOscillator: false,
     SimpleMASignal: false,
-  }).at(-1);
-  if (last?.MACD === undefined || last.signal === undefined || last.histogram === undefined) return null;
-  return { macd: last.MACD, signal: last.signal, histogram: last.histogram };
+  });
+  return trail(found, values.length).map((at) =>
+    at?.MACD === undefined || at.signal === undefined || at.histogram === undefined
+      ? null
+      : { macd: at.MACD, signal: at.signal, histogram: at.histogram },
+  );
+}
+
+/** The last of `macdTrail`. */
+export function macd(values: readonly number[]): Macd | null {
+  return macdTrail(values).at(-1) ?? null;
 }
 
 /**
- * Average true range with Wilder's smoothing, in the unit of the prices.
+ * Average true range with Wilder's smoothing at each bar, in the unit of the prices.
  *
- * @returns null when there are fewer than `period` + 1 bars
+ * @returns null for the first `period` bars
  */
+export function atrTrail({ high, low, close }: Bars, period: number): (number | null)[] {
+  return trail(ATR.calculate({ period, high: [...high], low: [...low], close: [...close] }), close.length);
+}
+
+/** The last of `atrTrail`. */
 export function atr(bars: Bars, period: number): number | null {
-  return (
-    ATR.calculate({ period, high: [...bars.high], low: [...bars.low], close: [...bars.close] }).at(-1) ?? null
-  );
+  return atrTrail(bars, period).at(-1) ?? null;
 }
 
 export interface Bollinger {
@@ -70,40 +93,57 @@ export interface Bollinger {
 }
 
 /**
- * Bollinger bands: simple average, plus and minus two population standard deviations.
+ * Bollinger bands at each value: simple average, plus and minus two population standard deviations.
  *
- * @returns null when there are fewer values than `period`
+ * @returns null where fewer than `period` values went before
  */
+export function bollingerTrail(values: readonly number[], period: number): (Bollinger | null)[] {
+  const found = BollingerBands.calculate({ period, stdDev: 2, values: [...values] });
+  return trail(found, values.length).map((at) =>
+    at === null
+      ? null
+      : {
+          upper: at.upper,
+          middle: at.middle,
+          lower: at.lower,
+          percentB: at.upper === at.lower ? null : at.pb,
+        },
+  );
+}
+
+/** The last of `bollingerTrail`. */
 export function bollinger(values: readonly number[], period: number): Bollinger | null {
-  const last = BollingerBands.calculate({ period, stdDev: 2, values: [...values] }).at(-1);
-  if (last === undefined) return null;
-  return {
-    upper: last.upper,
-    middle: last.middle,
-    lower: last.lower,
-    percentB: last.upper === last.lower ? null : last.pb,
-  };
+  return bollingerTrail(values, period).at(-1) ?? null;
 }
 
-/** Simple moving average of the last `period` values; null when there are fewer. */
-export function simpleAverage(values: readonly number[], period: number): number | null {
-  if (values.length < period) return null;
-  return values.slice(-period).reduce((sum, value) => sum + value, 0) / period;
+/** Simple moving average of the `period` values before `end`; null when there are fewer. */
+export function simpleAverage(
+  values: readonly number[],
+  period: number,
+  end: number = values.length,
+): number | null {
+  if (end < period) return null;
+  return values.slice(end - period, end).reduce((sum, value) => sum + value, 0) / period;
 }
 
-/** Change over the last `period` values in percent; null when there are not more values than that. */
-export function rateOfChange(values: readonly number[], period: number): number | null {
-  const [last, before] = [values.at(-1), values.at(-1 - period)];
+/** Change over the last `period` values before `end` in percent; null when there are not more values than that. */
+export function rateOfChange(
+  values: readonly number[],
+  period: number,
+  end: number = values.length,
+): number | null {
+  const [last, before] = [values[end - 1], values[end - 1 - period]];
   return last === undefined || before === undefined ? null : (last / before - 1) * 100;
 }
 
 /**
- * Williams' %R: where the last close stands in the range of the last `period` bars, -100 (lowest) to 0 (highest).
+ * Williams' %R: where the last close before `end` stands in the range of the last `period` bars, -100 (lowest) to 0
+ * (highest).
  *
  * @returns null when there are fewer bars, or when the range is empty
  */
-export function williamsR(bars: Bars, period: number): number | null {
-  return rangePosition(bars, period, bars.close.length);
+export function williamsR(bars: Bars, period: number, end: number = bars.close.length): number | null {
+  return rangePosition(bars, period, end);
 }
 
 /**
@@ -112,10 +152,15 @@ export function williamsR(bars: Bars, period: number): number | null {
  *
  * @returns null when there are fewer bars, or when a range is empty
  */
-export function stochastic(bars: Bars, period: number, smoothing: number): number | null {
+export function stochastic(
+  bars: Bars,
+  period: number,
+  smoothing: number,
+  end: number = bars.close.length,
+): number | null {
   let sum = 0;
   for (let back = 0; back < smoothing; back++) {
-    const position = rangePosition(bars, period, bars.close.length - back);
+    const position = rangePosition(bars, period, end - back);
     if (position === null) return null;
     sum += position + 100;
   }
@@ -129,4 +174,9 @@ function rangePosition({ high, low, close }: Bars, period: number, end: number):
   const highest = Math.max(...high.slice(end - period, end));
   const lowest = Math.min(...low.slice(end - period, end));
   return highest === lowest ? null : ((last - highest) / (highest - lowest)) * 100;
+}
+
+/** Values that begin late, with null for each that is missing before them. */
+function trail<Value>(found: readonly Value[], length: number): (Value | null)[] {
+  return [...new Array<null>(Math.max(0, length - found.length)).fill(null), ...found];
 }

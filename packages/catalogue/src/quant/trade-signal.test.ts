@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { exits, type Indicators, indicatorsOf, vote, WEIGHTS } from './trade-signal.ts';
+import { exits, type Indicators, indicatorTrail, vote, WEIGHTS } from './trade-signal.ts';
 
 const NEUTRAL: Indicators = {
   rsi14: 50,
@@ -49,11 +49,31 @@ describe('trade signal', () => {
 
   it('sees a steady rise: trend up, and overbought', () => {
     const close = Array.from({ length: 250 }, (_, index) => 100 + index);
-    const ballot = vote(
-      indicatorsOf({ close, high: close.map((value) => value + 1), low: close.map((value) => value - 1) }),
-    );
+    const bars = { close, high: close.map((value) => value + 1), low: close.map((value) => value - 1) };
+    const last = indicatorTrail(bars).at(-1);
+    assert(last !== undefined);
+    const ballot = vote(last);
     assert.equal(ballot.votes.find(({ indicator }) => indicator === 'trend')?.vote, 1);
     assert.equal(ballot.votes.find(({ indicator }) => indicator === 'rsi')?.vote, -1);
+  });
+
+  it('says at each bar what that bar and those before it say, whatever comes after', () => {
+    const close = Array.from({ length: 260 }, (_, at) => 100 + 8 * Math.sin(at / 7) + 3 * Math.sin(at * 1.7));
+    const bars = { close, high: close.map((value) => value + 1), low: close.map((value) => value - 1) };
+    const trail = indicatorTrail(bars);
+    for (const count of [1, 15, 34, 50, 199, 200, 231, 260]) {
+      const known = {
+        close: close.slice(0, count),
+        high: bars.high.slice(0, count),
+        low: bars.low.slice(0, count),
+      };
+      assert.deepEqual(indicatorTrail(known).at(-1), trail[count - 1], `of ${count} bars`);
+    }
+    const still = indicatorTrail({ close: [5, 5, 5], high: [5, 5, 5], low: [5, 5, 5] });
+    assert.deepEqual(
+      still.map(({ rsi14 }) => rsi14),
+      [null, null, null],
+    );
   });
 });
 

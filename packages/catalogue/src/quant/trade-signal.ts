@@ -1,4 +1,13 @@
-import { atr, type Bars, type Bollinger, bollinger, ema, type Macd, macd, rsi } from './indicators.ts';
+import {
+  atrTrail,
+  type Bars,
+  type Bollinger,
+  bollingerTrail,
+  emaTrail,
+  type Macd,
+  macdTrail,
+  rsiTrail,
+} from './indicators.ts';
 
 /** The slowest average needs this many bars before it says anything. */
 export const MIN_BARS = 200;
@@ -42,17 +51,27 @@ export interface Ballot {
   votes: Vote[];
 }
 
-/** All indicators at the last bar. */
-export function indicatorsOf(bars: Bars): Indicators {
-  return {
-    rsi14: rsi(bars.close, 14),
-    macd: macd(bars.close),
-    ema20: ema(bars.close, 20),
-    ema50: ema(bars.close, 50),
-    ema200: ema(bars.close, 200),
-    atr14: atr(bars, 14),
-    bollinger: bollinger(bars.close, 20),
+/** All indicators at each bar, each from that bar and those before it alone. */
+export function indicatorTrail(bars: Bars): Indicators[] {
+  const { close } = bars;
+  const trails = {
+    rsi14: rsiTrail(close, 14),
+    macd: macdTrail(close),
+    ema20: emaTrail(close, 20),
+    ema50: emaTrail(close, 50),
+    ema200: emaTrail(close, 200),
+    atr14: atrTrail(bars, 14),
+    bollinger: bollingerTrail(close, 20),
   };
+  return close.map((_, at) => ({
+    rsi14: trails.rsi14[at] ?? null,
+    macd: trails.macd[at] ?? null,
+    ema20: trails.ema20[at] ?? null,
+    ema50: trails.ema50[at] ?? null,
+    ema200: trails.ema200[at] ?? null,
+    atr14: trails.atr14[at] ?? null,
+    bollinger: trails.bollinger[at] ?? null,
+  }));
 }
 
 /**

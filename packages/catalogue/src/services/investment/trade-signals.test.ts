@@ -46,6 +46,17 @@ describe('trade signals', () => {
     assert.equal(tradeSignals.output.safeParse(fields).success, true);
   });
 
+  it('answers with the record of its rule, and repeats it for the same candles', async () => {
+    const { fields, method } = await run({}, on(RISING));
+    const record = fields.record as { trades: number; hits: number; unresolved: boolean };
+    assert(record.trades > 0 && record.hits <= record.trades);
+    assert.deepEqual((await run({}, on(RISING))).fields.record, record);
+    assert.match(method, /both in one candle: stopped/);
+    // On a longer past the same rule has the same trades first: later candles change no earlier decision.
+    const longer = (await run({}, on([...RISING, ...RISING.slice(-1)]))).fields.record as typeof record;
+    assert(longer.trades - record.trades <= 1 && longer.hits >= record.hits);
+  });
+
   it('mirrors the levels for a fall', async () => {
     const { fields } = await run({ riskLevel: 'high' }, on(RISING.map((close) => 300 - close)));
     assert.equal(fields.signal, 'SELL');

@@ -3,7 +3,7 @@ import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import {
-  indicatorsOf,
+  indicatorTrail,
   positionOf,
   REWARD_TO_RISK,
   SIGNAL_THRESHOLD,
@@ -13,6 +13,12 @@ import {
 } from '../../quant/trade-signal.ts';
 import { defineService } from '../define.ts';
 import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
+import {
+  CONFIDENCE_WORDS,
+  RECORD_METHOD,
+  recordOnCandles,
+  signalRecord,
+} from '../shared/market/signal-record.ts';
 import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const number = z.number().nullable();
@@ -44,11 +50,8 @@ export default defineService({
     entry: z.number().describe('The last finished close, in the quote currency'),
     target: number.describe('Null for HOLD'),
     stopLoss: number.describe('Null for HOLD'),
-    confidence: z
-      .number()
-      .min(0)
-      .max(100)
-      .describe('How far the votes agree, 0 to 100; no probability of profit'),
+    confidence: z.number().min(0).max(100).describe(CONFIDENCE_WORDS),
+    record: signalRecord.describe('What the same rule would have earned on the candles that were read'),
     riskReward: number.describe('Distance of the target over distance of the stop'),
     score: z.number().min(-1).max(1).describe('Weighted sum of the votes, -1 (down) to 1 (up)'),
     threshold: z.number().describe('The score from which on there is a signal'),
@@ -118,15 +121,11 @@ export default defineService({
   },
   needs: [['binance', 'kraken', 'coinbase']],
   async run({ token, timeframe, riskLevel }, { upstreams, nowMs }) {
-    const { last, high, low, close, exchange, pair, candles, source, notes } = await signalCandles(
-      token,
-      timeframe,
-      upstreams,
-      nowMs(),
-      'token',
-    );
-    const indicators = indicatorsOf({ high, low, close });
-    if (indicators.atr14 === null || indicators.atr14 === 0) {
+    const read = await signalCandles(token, timeframe, upstreams, nowMs(), 'token');
+    const { last, exchange, pair, candles, source, notes } = read;
+    const trail = indicatorTrail(read);
+    const indicators = trail.at(-1);
+    if (indicators === undefined || !indicators.atr14) {
       throw noAnswer(
         'NO_MOVEMENT',
         `${pair.base}/${pair.quote} did not move: there is nothing to trade on.`,
@@ -135,17 +134,24 @@ export default defineService({
     }
     const { signal: voted, score, votes } = vote(indicators);
     const takerFeePercent = TAKER_FEES_PERCENT[exchange];
-    const ballot = { signal: voted, threshold: SIGNAL_THRESHOLD };
-    const position = positionOf(ballot, last.close, indicators.atr14, riskLevel, takerFeePercent);
+    const positionAt = (signal: typeof voted, entry: number, atr14: number) =>
+      positionOf({ signal, threshold: SIGNAL_THRESHOLD }, entry, atr14, riskLevel, takerFeePercent);
+    const position = positionAt(voted, last.close, indicators.atr14);
     const { signal, holdReason } = position;
     const { target, stopLoss } = shownLevels(position, notes, 'entry');
+    const positions = candles.map(({ close }, at) => {
+      const then = trail[at];
+      return then?.atr14 ? positionAt(vote(then).signal, close, then.atr14) : null;
+    });
+    const { record, confidence } = recordOnCandles(read, positions, takerFeePercent);
     return answer(
       {
         signal,
         entry: last.close,
         target,
         stopLoss,
-        confidence: Math.round(Math.abs(score) * 1_000) / 10,
+        confidence,
+        record,
         riskReward: target === null || stopLoss === null ? null : REWARD_TO_RISK,
         score,
         threshold: SIGNAL_THRESHOLD,
@@ -167,7 +173,7 @@ export default defineService({
           `Vote of EMA 50/200 trend (${WEIGHTS.trend}), MACD 12/26/9 histogram (${WEIGHTS.macd}), RSI 14 beyond 30/70 ` +
           `(${WEIGHTS.rsi}) and Bollinger 20/2 breaks (${WEIGHTS.bollinger}); signal from ±${SIGNAL_THRESHOLD}; stop ` +
           `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far; ` +
-          `HOLD where that is nearer than the taker fees of both trades (${takerFeePercent} % each).`,
+          `HOLD where that is nearer than the taker fees of both trades (${takerFeePercent} % each). ${RECORD_METHOD}`,
         sources: [source],
         notes,
       },

@@ -2,11 +2,17 @@ import { text } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { CHOICES, CHOSEN_THRESHOLD, type Choice, RULES, voteOf } from '../../quant/chosen-indicators.ts';
-import { atr } from '../../quant/indicators.ts';
+import { CHOICES, CHOSEN_THRESHOLD, type Choice, chosenTrail, RULES } from '../../quant/chosen-indicators.ts';
+import { atrTrail } from '../../quant/indicators.ts';
 import { positionOf, REWARD_TO_RISK, STOP_ATR } from '../../quant/trade-signal.ts';
 import { defineService } from '../define.ts';
 import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
+import {
+  CONFIDENCE_WORDS,
+  RECORD_METHOD,
+  recordOnCandles,
+  signalRecord,
+} from '../shared/market/signal-record.ts';
 import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const SPELLINGS: Readonly<Record<string, Choice>> = {
@@ -77,11 +83,8 @@ export default defineService({
     signal: z
       .enum(['BUY', 'SELL', 'HOLD'])
       .describe('What the indicators come to; HOLD too where the target is nearer than a round trip costs'),
-    confidence: z
-      .number()
-      .min(0)
-      .max(100)
-      .describe('How far the votes agree, 0 to 100; no probability of profit'),
+    confidence: z.number().min(0).max(100).describe(CONFIDENCE_WORDS),
+    record: signalRecord.describe('What the same rule would have earned on the candles that were read'),
     score: z.number().min(-1).max(1).describe('Mean of the votes, -1 (down) to 1 (up)'),
     threshold: z.number().describe('The score from which on there is a signal'),
     holdReason: z.string().nullable().describe('Why it is HOLD; null for BUY and SELL'),
@@ -126,28 +129,30 @@ export default defineService({
   },
   needs: [['binance', 'kraken', 'coinbase']],
   async run({ pair: written, timeframe, indicators, riskLevel }, { upstreams, nowMs }) {
-    const { last, high, low, close, exchange, pair, candles, source, notes } = await signalCandles(
-      written,
-      timeframe,
-      upstreams,
-      nowMs(),
-      'pair',
-    );
-    const bars = { high, low, close };
-    const atr14 = atr(bars, 14);
-    if (atr14 === null || atr14 === 0) {
+    const read = await signalCandles(written, timeframe, upstreams, nowMs(), 'pair');
+    const { last, exchange, pair, candles, source, notes } = read;
+    const atrs = atrTrail(read, 14);
+    const ballots = chosenTrail(indicators, read);
+    const [atr14, ballot] = [atrs.at(-1), ballots.at(-1)];
+    if (!atr14 || ballot === undefined) {
       throw noAnswer(
         'NO_MOVEMENT',
         `${pair.base}/${pair.quote} did not move: there is nothing to trade on.`,
         'pair',
       );
     }
-    const { signal: voted, score, weight, votes } = voteOf(indicators, bars, atr14);
+    const { signal: voted, score, weight, votes } = ballot;
     const takerFeePercent = TAKER_FEES_PERCENT[exchange];
-    const ballot = { signal: voted, threshold: CHOSEN_THRESHOLD };
-    const position = positionOf(ballot, last.close, atr14, riskLevel, takerFeePercent);
+    const positionAt = (signal: typeof voted, entry: number, range: number) =>
+      positionOf({ signal, threshold: CHOSEN_THRESHOLD }, entry, range, riskLevel, takerFeePercent);
+    const position = positionAt(voted, last.close, atr14);
     const { signal, holdReason } = position;
     const { target: targetPrice, stopLoss } = shownLevels(position, notes, 'entryPrice');
+    const positions = candles.map(({ close }, at) => {
+      const [then, range] = [ballots[at], atrs[at]];
+      return then === undefined || !range ? null : positionAt(then.signal, close, range);
+    });
+    const { record, confidence } = recordOnCandles(read, positions, takerFeePercent);
     const count = (side: number) => votes.filter(({ vote }) => vote === side).length;
     for (const { indicator, value } of votes) {
       if (value === null) notes.push(`${indicator} has no value here: the price did not move enough.`);
@@ -156,7 +161,8 @@ export default defineService({
     return answer(
       {
         signal,
-        confidence: Math.round(Math.abs(score) * 1_000) / 10,
+        confidence,
+        record,
         score,
         threshold: CHOSEN_THRESHOLD,
         holdReason,
@@ -185,7 +191,7 @@ export default defineService({
         method:
           `Equal votes of ${indicators.join(', ')} at the last finished candle; signal from ±${CHOSEN_THRESHOLD}; stop ` +
           `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far; ` +
-          `HOLD where that is nearer than the taker fees of both trades (${takerFeePercent} % each).`,
+          `HOLD where that is nearer than the taker fees of both trades (${takerFeePercent} % each). ${RECORD_METHOD}`,
         sources: [source],
         notes,
       },
