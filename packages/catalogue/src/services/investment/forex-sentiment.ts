@@ -9,9 +9,11 @@ import {
   article,
   heard,
   readNews,
+  recordOfReturnsPart,
   SENTIMENT_METHOD,
   sentimentDisclaimer,
   sentimentPart,
+  sentimentRecord,
   silent,
   type Voice,
   verdictOf,
@@ -21,6 +23,8 @@ const SHARES = { news: 0.3, returns: 0.4 } as const;
 const DAY_MS = 86_400_000;
 const WINDOW_DAYS = 180;
 const MOMENTUM_DAYS = 28;
+/** Reference rates are no venue's: nothing is taken off. */
+const REFERENCE_FEE_PERCENT = 0;
 /** Over a weekend and a holiday, reference rates are four days apart. */
 const LONGEST_GAP_DAYS = 4;
 const TRADING_DAYS = 252;
@@ -105,7 +109,10 @@ export default defineService({
           .enum(['bullish', 'bearish', 'neutral'])
           .describe('Of the base against the quote currency'),
         sentimentScore: z.number().min(-100).max(100).describe('-100 (bearish) to 100 (bullish)'),
-        confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
+        confidence: z
+          .enum(['low', 'medium', 'high'])
+          .describe('How sure that is, by the number of texts and the record'),
+        record: sentimentRecord,
         parts: z.array(sentimentPart).describe('What the score is made of'),
         technicalOutlook: z
           .object({
@@ -172,6 +179,12 @@ export default defineService({
         `Changes left out of the volatility, because rates between their ends are missing: ${momentum.leftOut}.`,
       );
     }
+    const record = recordOfReturnsPart(closes, {
+      windowDays: MOMENTUM_DAYS,
+      lookbackDays: WINDOW_DAYS,
+      longestGap: LONGEST_GAP_DAYS,
+      feePercentPerTrade: REFERENCE_FEE_PERCENT,
+    });
     const voices: Voice[] = [];
     const articles: z.input<typeof article>[] = [];
     let documents = 0;
@@ -210,7 +223,7 @@ export default defineService({
             source: rates.source,
           },
     );
-    const { score, label, confidence, parts, sources } = verdictOf(voices, documents, pair, 'pair');
+    const { score, label, confidence, parts, sources } = verdictOf(voices, documents, pair, 'pair', record);
     const days = [...closes.keys()].sort((a, b) => a - b);
     const values = days.map((day) => closes.get(day) ?? Number.NaN);
     const newest = days.at(-1) ?? 0;
@@ -230,6 +243,7 @@ export default defineService({
           overallSentiment: label,
           sentimentScore: Math.round((score - 50) * 20) / 10,
           confidence,
+          record,
           parts,
           technicalOutlook: {
             trend: trendOf(values),

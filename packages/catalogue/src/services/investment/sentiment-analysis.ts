@@ -76,7 +76,11 @@ export default defineService({
       .number()
       .nullable()
       .describe("Points by which the news' score differs from that of the day before"),
-    confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
+    confidence: z
+      .enum(['low', 'medium', 'high'])
+      .describe(
+        'How sure that is, by the number of texts; never high, as no price is read that could say how often it was right',
+      ),
     bySource: z.record(z.string(), score).describe('Score of each source; null where it has none'),
     parts: z.array(sentimentPart).describe('What the score is made of'),
     keyThemes: z
@@ -134,7 +138,7 @@ export default defineService({
       confidence,
       parts,
       sources,
-    } = verdictOf(news.voices, news.documents, query, 'query');
+    } = verdictOf(news.voices, news.documents, query, 'query', null);
     const notes = [...news.notes];
     if (coin !== null) notes.push(`${query} is read as the coin "${coin}".`);
     const scoreOf = (name: string): number | null => {

@@ -63,7 +63,11 @@ export default defineService({
         companyName: outsiderText(300).nullable().describe('By the SEC; null where it could not be asked'),
         overallSentiment: z.enum(['bullish', 'bearish', 'neutral']).describe('The sentiment in a word'),
         sentimentScore: z.number().min(-100).max(100).describe('-100 (negative) to 100 (positive)'),
-        confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
+        confidence: z
+          .enum(['low', 'medium', 'high'])
+          .describe(
+            'How sure that is, by the number of texts; never high, as no price is read that could say how often it was right',
+          ),
         parts: z.array(sentimentPart).describe('What the score is made of'),
         keyDrivers: z
           .array(
@@ -144,6 +148,7 @@ export default defineService({
       news.documents,
       symbol,
       'symbol',
+      null,
     );
     const links = (filings?.filings ?? []).map(({ accession, form, date, document, title }) => ({
       form,

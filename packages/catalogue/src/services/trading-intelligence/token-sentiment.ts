@@ -2,6 +2,7 @@ import { chainName, outsiderText, tokenAddress } from '@farebox/core/service/fie
 import { answer } from '@farebox/core/words/answer';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
+import type { Dated } from '../../quant/returns.ts';
 import { llamaToken } from '../../upstreams/adapters/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
@@ -13,16 +14,24 @@ import {
   heard,
   NEWS_SOURCES,
   readNews,
+  recordOfReturnsPart,
   SENTIMENT_METHOD,
   sentimentDisclaimer,
   sentimentPart,
+  sentimentRecord,
   silent,
   type Voice,
   verdictOf,
 } from '../shared/market/sentiment.ts';
+import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const SHARES = { gdelt: 0.35, hackernews: 0.1, votes: 0.15, returns: 0.3, fearAndGreed: 0.1 } as const;
+/** The usual move is that of so many days. */
 const WINDOW_DAYS = 90;
+/** So many are read, for the record. */
+const HISTORY_DAYS = 365;
+/** Taken off twice from each call of the record: what the cheapest of the exchanges takes of a trade. */
+const FEE_PERCENT = Math.min(...Object.values(TAKER_FEES_PERCENT));
 const MOMENTUM_DAYS = 7;
 /** The least that a phrase must have to be searched for. */
 const SHORTEST_PHRASE = 3;
@@ -79,7 +88,10 @@ export default defineService({
     momentum: z.string().describe('What the price did over 7 days, against what is usual'),
     change24h: percent.describe('Percent, from daily closes (UTC)'),
     change7d: percent.describe('Percent, from daily closes (UTC)'),
-    confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
+    confidence: z
+      .enum(['low', 'medium', 'high'])
+      .describe('How sure that is, by the number of texts and the record'),
+    record: sentimentRecord,
     signals: z.array(sentimentPart).describe('What the score is made of'),
     sampleSize: z.number().int().describe('News and stories that were read'),
     articles: z.array(article).describe('Headlines that were read'),
@@ -118,7 +130,17 @@ export default defineService({
     const news = await readNews(about, SHARES, upstreams, nowMs());
     notes.push(...news.notes);
 
-    const momentum = history === null ? null : momentumOf(history.closes, MOMENTUM_DAYS, 1);
+    const recent = history === null ? null : lastDays(history.closes, WINDOW_DAYS);
+    const momentum = recent === null ? null : momentumOf(recent, MOMENTUM_DAYS, 1);
+    const record =
+      history === null
+        ? null
+        : recordOfReturnsPart(history.closes, {
+            windowDays: MOMENTUM_DAYS,
+            lookbackDays: WINDOW_DAYS,
+            longestGap: 1,
+            feePercentPerTrade: FEE_PERCENT,
+          });
     const voices: Voice[] = [
       ...news.voices,
       votesVoice(profile, coinId),
@@ -148,6 +170,7 @@ export default defineService({
       news.documents,
       symbol,
       'tokenSymbol',
+      record,
     );
     const change24h = history === null ? null : changeOver(history, 1);
     if (change24h === null) notes.push('change24h and change7d are null: no closes of this token are known.');
@@ -161,6 +184,7 @@ export default defineService({
         change24h,
         change7d: history === null ? null : changeOver(history, MOMENTUM_DAYS),
         confidence,
+        record,
         signals: parts,
         sampleSize: news.documents,
         articles: news.articles,
@@ -212,7 +236,7 @@ async function historyOf(
       ? { kind: 'token' as const, label: symbol, chain: input.chain, address: input.tokenAddress }
       : { kind: 'pair' as const, label: symbol, pair: { base: symbol, quote: 'USD' } };
   try {
-    return await priceHistory(asset, '1d', WINDOW_DAYS, sources, 'tokenSymbol');
+    return await priceHistory(asset, '1d', HISTORY_DAYS, sources, 'tokenSymbol');
   } catch (error) {
     if (error instanceof Error && 'status' in error) return null;
     throw error;
@@ -267,6 +291,12 @@ function moodVoice(mood: Awaited<ReturnType<Upstreams['feargreed']['days']>> | U
     says: `${today.value} (${today.words}) for the crypto market as a whole`,
     source: mood.source,
   };
+}
+
+/** The closes of the last days that have any. */
+function lastDays(closes: Dated, count: number): Dated {
+  const last = Math.max(...closes.keys());
+  return new Map([...closes].filter(([day]) => day > last - count));
 }
 
 function changeOver({ closes }: PriceHistory, days: number): number | null {

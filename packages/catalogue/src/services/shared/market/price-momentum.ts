@@ -61,3 +61,59 @@ export function momentumOf(
     leftOut,
   };
 }
+
+export interface MomentumRule {
+  windowDays: number;
+  longestGap: number;
+  /** How many days before a call it may know. */
+  lookbackDays: number;
+  outcomeDays: number;
+  /** The least distance of `Momentum.value` from 0 that is a call. */
+  threshold: number;
+}
+
+export interface MomentumReplay {
+  /** What each call earned, in percent, before fees: the move in the direction that was called. */
+  moves: number[];
+  /** The days of the first call and of the last outcome; null without a call. */
+  fromDay: number | null;
+  toDay: number | null;
+  /** What holding earned from the first day that could be called on. */
+  holdingPercent: number | null;
+}
+
+/**
+ * Calls the direction that past moves gave, at each day from the days before it alone, and says what came of it. A call
+ * lasts for `outcomeDays`; the next one is made when it has ended.
+ */
+export function replayMomentum(
+  closes: ReadonlyMap<number, number>,
+  { windowDays, longestGap, lookbackDays, outcomeDays, threshold }: MomentumRule,
+): MomentumReplay {
+  const days = [...closes.keys()].sort((a, b) => a - b);
+  const replay: MomentumReplay = { moves: [], fromDay: null, toDay: null, holdingPercent: null };
+  let firstClose: number | undefined;
+  let freeFrom = Number.NEGATIVE_INFINITY;
+  for (const [index, day] of days.entries()) {
+    const close = closes.get(day);
+    if (close === undefined || day < freeFrom) continue;
+    const known = new Map<number, number>();
+    for (const before of days.slice(0, index + 1)) {
+      if (before > day - lookbackDays) known.set(before, closes.get(before) ?? Number.NaN);
+    }
+    const momentum = momentumOf(known, windowDays, longestGap);
+    if (momentum === null) continue;
+    firstClose ??= close;
+    if (Math.abs(momentum.value) < threshold) continue;
+    const end = days.find((later) => later >= day + outcomeDays);
+    const after = end === undefined ? undefined : closes.get(end);
+    if (end === undefined || after === undefined) break;
+    replay.moves.push(100 * Math.sign(momentum.value) * (after / close - 1));
+    replay.fromDay ??= day;
+    replay.toDay = end;
+    freeFrom = end;
+  }
+  const last = closes.get(days.at(-1) ?? Number.NaN);
+  if (firstClose !== undefined && last !== undefined) replay.holdingPercent = (last / firstClose - 1) * 100;
+  return replay;
+}

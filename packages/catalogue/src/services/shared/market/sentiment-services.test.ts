@@ -101,7 +101,7 @@ describe('token sentiment', () => {
       'no story: null, and no weight',
     );
     assert(parts.filter(({ value }) => value !== null).every(({ url }) => url !== null));
-    assert.deepEqual([fields.sentiment, fields.sampleSize, fields.confidence], ['bullish', 40, 'high']);
+    assert.deepEqual([fields.sentiment, fields.sampleSize], ['bullish', 40]);
     assert.match(String(fields.momentum), /up/);
     // By hand from the closes: from 1.03 to 1.04 in logarithms over a day, from 0 to 0.04 over seven.
     near(fields.change24h, 100 * Math.expm1(0.01), 1e-9);
@@ -109,6 +109,45 @@ describe('token sentiment', () => {
     assert.deepEqual(notes, []);
     assert(used.length >= 4);
     assert.equal(tokenSentiment.output.safeParse(fields).success, true);
+  });
+
+  it('states how its price part fared on past closes, and is no surer than that', async () => {
+    /** Daily closes of a year by a rule. */
+    const closesOf = (close: (index: number) => number): FakeUpstreams => ({
+      ...sources,
+      binance: {
+        candles: async () =>
+          reply(
+            'binance',
+            Array.from({ length: 365 }, (_, index) => {
+              const openMs = (TODAY - 365 + index) * DAY;
+              const price = close(index);
+              const levels = { open: price, high: price, low: price, close: price };
+              return { openMs, closeMs: openMs + DAY, volume: 1, ...levels };
+            }),
+          ),
+      },
+    });
+    const read = async (close: (index: number) => number) => {
+      const { fields } = await run(tokenSentiment, { tokenSymbol: 'ETH' }, closesOf(close));
+      return fields as { confidence: string; record: Record<string, number | string | boolean> | null };
+    };
+    // 1 % a day and a wiggle: each call is "bullish", and each lasts for seven days.
+    const rising = (index: number) => 100 * Math.exp(0.01 * index + (index % 2) * 0.001);
+    const good = await read(rising);
+    // The first call needs ten changes before it: day 10, then each seventh day, of which 363 has no outcome any more.
+    const days = Array.from({ length: 50 }, (_, index) => 10 + 7 * index);
+    const earned = days.map((day) => 100 * (rising(day + 7) / rising(day) - 1) - 0.2);
+    assert.deepEqual([good.record?.trades, good.record?.hits, good.record?.outOfSample], [50, 50, true]);
+    near(good.record?.expectancyPercent, earned.reduce((sum, each) => sum + each, 0) / 50, 0.0006);
+    assert.equal(good.record?.from, new Date((TODAY - 365 + 11) * DAY).toISOString());
+    assert.equal(good.confidence, 'high');
+    // A price that turns each week: the same rule is wrong each time, and 40 news items do not make it sure.
+    const turning = await read((index) => 100 * Math.exp(0.1 * Math.asin(Math.sin((index * Math.PI) / 7))));
+    assert(Number(turning.record?.expectancyPercent) < 0, JSON.stringify(turning.record));
+    assert.equal(turning.confidence, 'low');
+    const still = await read(() => 100);
+    assert.deepEqual([still.record, still.confidence], [null, 'medium']);
   });
 
   it('has null for votes that nobody cast, and lets the other parts weigh more', async () => {
@@ -339,6 +378,8 @@ describe('forex sentiment', () => {
     );
     near((parts[0]?.value ?? 0) + (parts[1]?.value ?? 0), 0, 1e-9);
     assert.equal(data.pair, 'EUR/USD');
+    const record = data.record as { trades: number; feePercentPerTrade: number };
+    assert(record.trades > 5 && record.feePercentPerTrade === 0);
     assert.equal((data.correlations as { correlation: number }[])[0]?.correlation, 1);
     assert.equal(forexSentiment.output.safeParse(fields).success, true);
     const tilted = await run(

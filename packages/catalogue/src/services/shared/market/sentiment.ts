@@ -5,7 +5,10 @@ import type { Source } from '@farebox/core/words/answer';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { headlineTone } from '../../../quant/headline-tone.ts';
+import { leastRate, recordOfReturns } from '../../../quant/signal-record.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
+import { type MomentumRule, replayMomentum } from './price-momentum.ts';
+import { shownRecord, signalRecord } from './signal-record.ts';
 
 const DAY_MS = 86_400_000;
 /** With fewer documents the figure is mostly chance. */
@@ -48,6 +51,58 @@ export interface Voice {
   source: Source | null;
 }
 
+/** The record of the part of a verdict that past prices can replay. */
+export const sentimentRecord = signalRecord
+  .nullable()
+  .describe(
+    'How the part "returns" alone would have fared on past closes: bullish or bearish called by the same rule, for 7 days each. The news of those days was not read. Null where no prices are read',
+  );
+const OUTCOME_DAYS = 7;
+
+/**
+ * Replays the price part of a verdict on past closes. `feePercentPerTrade` is taken off twice from each call, for getting in and out.
+ *
+ * @returns null without a call that ended
+ */
+export function recordOfReturnsPart(
+  closes: ReadonlyMap<number, number>,
+  {
+    feePercentPerTrade,
+    ...rule
+  }: Pick<MomentumRule, 'windowDays' | 'lookbackDays' | 'longestGap'> & {
+    feePercentPerTrade: number;
+  },
+): z.output<typeof signalRecord> | null {
+  const replay = replayMomentum(closes, {
+    ...rule,
+    outcomeDays: OUTCOME_DAYS,
+    threshold: LABEL_FROM / 50,
+  });
+  if (replay.fromDay === null || replay.toDay === null) return null;
+  const record = recordOfReturns(replay.moves.map((move) => move - 2 * feePercentPerTrade));
+  return shownRecord(
+    { ...record, unresolved: false, holdingPercent: replay.holdingPercent },
+    feePercentPerTrade,
+    // A close is of the end of its day.
+    { fromMs: (replay.fromDay + 1) * DAY_MS, toMs: (replay.toDay + 1) * DAY_MS },
+  );
+}
+
+/** Half of all calls would be right by chance. */
+const CHANCE = 0.5;
+
+/** How sure a verdict is: no surer than its texts are many, and no surer than its record. */
+function sureness(
+  documents: number,
+  knownParts: number,
+  record: z.output<typeof signalRecord> | null,
+): Verdict['confidence'] {
+  if (documents < FEW_DOCUMENTS) return 'low';
+  if (record !== null && record.expectancyPercent !== null && record.expectancyPercent <= 0) return 'low';
+  const proven = record !== null && leastRate(record.hits, record.trades) > CHANCE;
+  return documents >= MANY_DOCUMENTS && knownParts > 1 && proven ? 'high' : 'medium';
+}
+
 export interface Verdict {
   /** 0 to 100; 50 is neutral. */
   score: number;
@@ -61,6 +116,7 @@ export interface Verdict {
  * Combines the parts that are known.
  *
  * @param documents how many news articles and stories they are based on
+ * @param record of the part that past prices can replay; null where there is none
  * @throws noAnswer when there was nothing to read
  */
 export function verdictOf(
@@ -68,6 +124,7 @@ export function verdictOf(
   documents: number,
   subject: string,
   field: string,
+  record: z.output<typeof signalRecord> | null,
 ): Verdict {
   const known = voices.filter((voice): voice is Voice & { value: number } => voice.value !== null);
   const shares = known.reduce((sum, { share }) => sum + share, 0);
@@ -83,12 +140,11 @@ export function verdictOf(
   return {
     score,
     label: score >= 50 + LABEL_FROM ? 'bullish' : score <= 50 - LABEL_FROM ? 'bearish' : 'neutral',
-    confidence:
-      documents < FEW_DOCUMENTS ? 'low' : documents >= MANY_DOCUMENTS && known.length > 1 ? 'high' : 'medium',
+    confidence: sureness(documents, known.length, record),
     parts: voices.map(({ name, share, value, sample, says, source }) => ({
       name,
       value: value === null ? null : Math.round(value * 1e4) / 1e4,
-      weight: value === null ? 0 : share / shares,
+      weight: value === null ? 0 : Math.round((share / shares) * 1e4) / 1e4,
       sample,
       says,
       url: source?.url ?? null,
@@ -212,6 +268,7 @@ export async function heard<T>(ask: () => Promise<T>): Promise<T | UpstreamUnava
   }
 }
 
+/** Words that say nothing about a subject, however many headlines share them. */
 const STOP_WORDS = new Set(
   'the and for with from that this are was were has have had its into over after amid than more will new says say said how why what who you your their they his her our not but can could would about out off per via all one two three first last week year day today ahead synthetic'.split(
     ' ',
@@ -241,7 +298,8 @@ export function themesOf(
 export const SENTIMENT_METHOD =
   'Each part from -1 to 1 by the rule that it names; score = 50 + 50 × their weighted mean, the weights of unknown parts shared out ' +
   `among the known; bullish from ${50 + LABEL_FROM}, bearish up to ${50 - LABEL_FROM}; confidence is low below ${FEW_DOCUMENTS} ` +
-  `documents and high from ${MANY_DOCUMENTS} with more than one part.`;
+  `documents and where the record lost after fees, high from ${MANY_DOCUMENTS} documents with more than one part and a record whose ` +
+  `hit rate lies above one half by Wilson's 95 % interval, else medium.`;
 
 export function sentimentDisclaimer(nowMs: number): string {
   return `Information as of ${new Date(nowMs).toISOString()}, by the rules in provenance.method. It measures what was written, not what will happen; not advice.`;
