@@ -36,6 +36,8 @@ export interface PortfolioPlan {
   /** What the best one is, which for `highest-sharpe` may be the least variance. */
   kind: PortfolioTask['goal']['kind'];
   means: number[];
+  /** Standard error of each mean, a year, from the returns as independent draws. */
+  meanErrors: number[];
   /** Standard error of the best mix's mean, from the returns as independent draws. */
   meanError: number;
   shrinkage: number;
@@ -110,6 +112,7 @@ export function planPortfolio(task: PortfolioTask): PortfolioOutcome {
         riskParity: mixOf(hierarchicalRiskParity(covariance, 'columns').weights),
         kind,
         means,
+        meanErrors: columns.map((column) => errorOfMean(column) * periodsPerYear),
         meanError: best.deviation * Math.sqrt(periodsPerYear / observations),
         shrinkage,
         attainable: { low, high },
@@ -119,4 +122,12 @@ export function planPortfolio(task: PortfolioTask): PortfolioOutcome {
     if (error instanceof Infeasible) return { infeasible: error.message };
     throw error;
   }
+}
+
+function errorOfMean(column: readonly number[]): number {
+  const count = column.length;
+  if (count < 2) return Number.POSITIVE_INFINITY;
+  const mean = column.reduce((sum, value) => sum + value, 0) / count;
+  const squares = column.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return Math.sqrt(squares / (count - 1) / count);
 }

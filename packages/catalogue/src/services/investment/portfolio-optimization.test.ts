@@ -13,6 +13,9 @@ interface Row {
   changeUsd: number | null;
   riskParityWeight: number;
 }
+/** Without the bound that there is by default. */
+const free = (body: Record<string, unknown>, fakes: FakeUpstreams = {}) =>
+  run({ maxWeight: 1, ...body }, fakes);
 const rowsOf = ({ fields }: Awaited<ReturnType<typeof run>>) => fields.optimizedAllocation as Row[];
 const near = (actual: unknown, expected: number, within: number) =>
   assert.ok(Math.abs(Number(actual) - expected) <= within, `${actual} is not ${expected}`);
@@ -34,7 +37,7 @@ function crossed(a: number, b: number, meanA: number, meanB: number) {
 
 describe('portfolio optimization', () => {
   it('weighs two uncorrelated assets by inverse variance, as the formula says', async () => {
-    const made = await run({ holdings: crossed(0.01, 0.02, 0.001, 0.001), riskTolerance: 'low' });
+    const made = await free({ holdings: crossed(0.01, 0.02, 0.001, 0.001), riskTolerance: 'low' });
     const { shrinkage } = made.fields.assumptions as { shrinkage: number };
     // Shrunk variances: (1 - s) v + s m, with v = 1 and 4, m = 2.5 (in hundredths of a percent).
     const [a, b] = [1, 4].map((variance) => (1 - shrinkage) * variance + shrinkage * 2.5) as [number, number];
@@ -50,11 +53,34 @@ describe('portfolio optimization', () => {
     assert.equal(made.sources.length, 0);
   });
 
+  it('bounds each weight unless told otherwise, and states the error of each mean', async () => {
+    const lucky = crossed(0.001, 0.02, 0.004, 0);
+    for (const riskTolerance of ['low', 'medium', 'high']) {
+      const made = await run({ holdings: lucky, riskTolerance });
+      near(rowsOf(made)[0]?.recommendedWeight, 0.75, 1e-9);
+      assert.equal((made.fields.assumptions as { maxWeight: number }).maxWeight, 0.75);
+      assert.match(made.notes.join(' '), /No asset weighs more than 0\.75/);
+    }
+    assert((rowsOf(await free({ holdings: lucky }))[0]?.recommendedWeight ?? 0) > 0.9);
+    const four = [...crossed(0.001, 0.02, 0.004, 0), ...crossed(0.01, 0.03, 0, 0)].map((each, index) => ({
+      ...each,
+      asset: `a${index}`,
+    }));
+    const weights = rowsOf(await run({ holdings: four })).map(({ recommendedWeight }) => recommendedWeight);
+    near(Math.max(...weights), 0.4, 1e-9);
+    // 40 returns that lie 0.02 on either side of their mean: sample variance 0.0004 × 40 / 39, a 40th of it for the mean.
+    const made = await run({ holdings: lucky });
+    const rows = rowsOf(made) as unknown as { expectedReturnError: number }[];
+    near(rows[1]?.expectedReturnError, 365 * Math.sqrt((0.0004 * 40) / 39 / 40), 1e-9);
+    near(rows[0]?.expectedReturnError, 365 * Math.sqrt((0.000001 * 40) / 39 / 40), 1e-9);
+    assert.match(made.notes.join(' '), /smaller than its own error for B: riskParityWeight/);
+  });
+
   it('takes a target return, and says 422 with the highest there is when none reaches it', async () => {
     const holdings = crossed(0.01, 0.01, 0.002, 0);
-    const made = await run({ holdings, targetReturn: 0.6 });
+    const made = await free({ holdings, targetReturn: 0.6 });
     near(rowsOf(made)[0]?.recommendedWeight, 0.6 / 0.73, 1e-9);
-    await assert.rejects(run({ holdings, targetReturn: 0.9 }), (error: Error) => {
+    await assert.rejects(free({ holdings, targetReturn: 0.9 }), (error: Error) => {
       assert.match(error.message, /the highest is 73\.00 %/);
       return 'status' in error && error.status === 422 && 'field' in error && error.field === 'targetReturn';
     });
@@ -155,7 +181,7 @@ describe('portfolio optimization', () => {
   it('has an answer for assets that do not move, or says why not', async () => {
     const flat = { asset: 'flat', returns: new Array(40).fill(0) };
     const [a] = crossed(0.01, 0.01, 0.001, 0.001);
-    const made = await run({ holdings: [flat, a], riskTolerance: 'low' });
+    const made = await free({ holdings: [flat, a], riskTolerance: 'low' });
     assert((rowsOf(made)[0]?.recommendedWeight ?? 0) > 0.5, 'what does not move is the least variance');
     await assert.rejects(run({ holdings: [flat, { ...flat, asset: 'flat too' }] }), {
       status: 422,

@@ -30,6 +30,13 @@ const LEAST_CHANGE = 0.005;
 /** Estimates from fewer returns than this per asset are mostly noise. */
 const OBSERVATIONS_PER_ASSET = 10;
 
+/** Past means are mostly noise: without a bound the luckiest asset gets nearly all. */
+const DEFAULT_MOST = 0.4;
+/** A bound this near to equal weights would leave nothing to choose. */
+const LEAST_ROOM = 1.5;
+/** The bound on a weight for a number of assets, where the caller gave none. */
+const defaultMost = (assets: number) => Math.max(DEFAULT_MOST, LEAST_ROOM / assets);
+
 const GOALS = { low: 'least-variance', medium: 'highest-sharpe', high: 'ambitious' } as const;
 const GOAL_WORDS = {
   'least-variance': 'the least variance',
@@ -86,7 +93,11 @@ export default defineService({
       10,
       'Least mean return a year, as a fraction (0.15 is 15 %); instead of riskTolerance',
     ).optional(),
-    maxWeight: numberBetween(0.01, 1, 'The most that one asset may weigh, as a fraction').default(1),
+    maxWeight: numberBetween(
+      0.01,
+      1,
+      `The most that one asset may weigh, as a fraction; ${DEFAULT_MOST} unless given, 0.5 for three assets, 0.75 for two. 1: no bound`,
+    ).optional(),
     riskFreeRate: numberBetween(-0.05, 1, 'Risk-free return a year, as a fraction').default(0),
     periodsPerYear: numberBetween(1, 366, 'Returns a year: 365 for crypto, 252 for stocks').default(365),
   }),
@@ -105,6 +116,9 @@ export default defineService({
             .nullable()
             .describe('What to buy (above 0) or sell; null where no value is known'),
           expectedReturn: fraction.describe('Mean of this asset alone, a year'),
+          expectedReturnError: fraction.describe(
+            'Standard error of that mean; a mean that is smaller than this says nothing',
+          ),
           riskShare: fraction.describe('Its part in the variance of the recommended mix; they sum to 1'),
           riskParityWeight: fraction.describe('By hierarchical risk parity, which uses no means'),
         }),
@@ -166,7 +180,8 @@ export default defineService({
   },
   needs: [PRICE_HISTORY_SOURCES],
   async run(input, context) {
-    const { holdings, maxWeight, periodsPerYear } = input;
+    const { holdings, periodsPerYear } = input;
+    const maxWeight = input.maxWeight ?? defaultMost(holdings.length);
     if (maxWeight * holdings.length < 1) {
       throw noAnswer(
         'INFEASIBLE',
@@ -216,6 +231,17 @@ export default defineService({
         'No asset earned more than the risk-free return, so no Sharpe ratio is the highest: these are the weights of least variance.',
       );
     }
+    if (input.maxWeight === undefined) {
+      notes.push(`No asset weighs more than ${maxWeight}, as maxWeight was not given.`);
+    }
+    const unsure = holdings.filter(
+      (_, index) => Math.abs(plan.means[index] ?? 0) < (plan.meanErrors[index] ?? 0),
+    );
+    if (unsure.length > 0) {
+      notes.push(
+        `The past mean is smaller than its own error for ${unsure.map(({ asset }) => asset).join(', ')}: riskParityWeight, which uses no means, rests on more.`,
+      );
+    }
     notes.push('The means are those of the past: the next year may differ by more than expectedReturnError.');
     if (totalUsd === null) notes.push('changeUsd is null: the values held are not known, only their shares.');
     const rows = holdings.map(({ asset }, index) => {
@@ -233,6 +259,7 @@ export default defineService({
               : ('sell' as const),
         changeUsd: totalUsd === null ? null : Math.round(change * totalUsd * 100) / 100,
         expectedReturn: plan.means[index] ?? 0,
+        expectedReturnError: plan.meanErrors[index] ?? 0,
         riskShare: best.riskShares[index] ?? 0,
         riskParityWeight: plan.riskParity.weights[index] ?? 0,
       };
