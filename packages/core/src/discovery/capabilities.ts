@@ -1,5 +1,6 @@
 import { DAILY_LIMITS } from '../keys/credit-tiers.ts';
 import { callsBought } from '../service/calls-bought.ts';
+import { countedOf } from '../service/counted.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
 import {
@@ -92,7 +93,7 @@ export function capabilitiesDocument(context: DiscoveryContext) {
       requestsPerMinute: context.limits.requestsPerMinute,
       bodyBytes: context.limits.bodyBytes,
     },
-    supportedServices: context.services.length,
+    supportedServices: countedOf(context.services).length,
     catalogUrl: `${baseUrl}/x402/catalog`,
     openapiUrl: `${baseUrl}/openapi.json`,
     docsUrl: `${baseUrl}/docs`,

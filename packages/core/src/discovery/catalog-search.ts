@@ -1,6 +1,8 @@
 /** `/x402/catalog?q=`: the services that words or a question are about, best first, each with what is needed to buy it. */
+
 import { z } from 'zod';
 import { invalidRequest } from '../http/problem.ts';
+import { countedOf } from '../service/counted.ts';
 import { fittingBest } from '../service/fitting.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
 import { catalogDocument, catalogEntry } from './catalog.ts';
@@ -46,8 +48,10 @@ export function catalogSearchDocument(context: DiscoveryContext, { words, limit 
   const { services: _all, quickStart: _start, ...about } = catalogDocument({ ...context, services: [] });
   return {
     ...about,
-    totalServices: context.services.length,
-    availableServices: context.services.filter((service) => context.availability(service).available).length,
+    totalServices: countedOf(context.services).length,
+    availableServices: countedOf(context.services).filter(
+      (service) => context.availability(service).available,
+    ).length,
     query: words,
     found: fitting.length,
     services: fitting.map((service) => ({

@@ -1,5 +1,6 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
 import { usdToMicros } from '../ledger/money.ts';
+import { countedOf } from '../service/counted.ts';
 import type { Service } from '../service/define.ts';
 import { type DiscoveryContext, firstService, shopOf } from './context.ts';
 import { atItsRoute } from './own-address.ts';
@@ -33,8 +34,8 @@ export function catalogDocument(context: DiscoveryContext) {
     paymentMethods: ['api_key', ...(x402 === null ? [] : ['x402']), ...(mpp === null ? [] : ['mpp'])],
     mppCatalog: mpp === null ? null : `${context.baseUrl}/mpp/catalog`,
     currency: 'USD',
-    totalServices: services.length,
-    availableServices: services.filter(({ available }) => available).length,
+    totalServices: countedOf(services).length,
+    availableServices: countedOf(services).filter(({ available }) => available).length,
     services,
     quickStart:
       first === null
@@ -54,6 +55,8 @@ export function catalogEntry(service: Service, context: DiscoveryContext) {
   return {
     ...sandboxMark(context.sandbox),
     id: service.path,
+    /** The service whose second name this is, which is counted once; null for all others. */
+    aliasOf: service.aliasOf ?? null,
     path: `/x402/${service.path}`,
     method: 'POST',
     endpoint: `${context.baseUrl}/x402/${service.path}`,

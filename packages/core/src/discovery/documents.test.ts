@@ -8,6 +8,7 @@ import { outputSchemaOf } from '../service/json-schema.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
+import { catalogSearchDocument } from './catalog-search.ts';
 import {
   type DiscoveryContext,
   firstService,
@@ -232,6 +233,28 @@ test('every document sells the same services at the same prices', () => {
   ]) {
     assert.equal(count, SAMPLE_SERVICES.length);
   }
+});
+
+test('a second name of a service is listed as such, and counted nowhere', () => {
+  const [first] = SAMPLE_SERVICES;
+  assert(first !== undefined);
+  const alias = { ...first, path: 'second-name', aliasOf: first.path };
+  const context = { ...sampleContext(), services: [...SAMPLE_SERVICES, alias] };
+  const catalog = catalogDocument(context);
+  assert.deepEqual(
+    catalog.services.flatMap(({ id, aliasOf }) => (aliasOf === null ? [] : [[id, aliasOf]])),
+    [['second-name', first.path]],
+  );
+  assert.deepEqual(
+    [
+      catalog.totalServices,
+      catalogSearchDocument(context, { words: 'second-name', limit: 5 }).totalServices,
+      capabilitiesDocument(context).supportedServices,
+      welcomeDocument(context).services.total,
+    ],
+    new Array(4).fill(SAMPLE_SERVICES.length),
+  );
+  assert.equal(catalog.availableServices, catalogDocument(sampleContext()).availableServices);
 });
 
 test('a service that is not for sale is marked so in every list, and never recommended as the first call', () => {

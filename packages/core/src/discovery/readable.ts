@@ -3,6 +3,7 @@
  * and people as a page.
  */
 
+import { countedOf } from '../service/counted.ts';
 import type { Service } from '../service/define.ts';
 import { exampleAnswerOf } from '../service/example-answer.ts';
 import { fittingBest } from '../service/fitting.ts';
@@ -86,7 +87,7 @@ export function catalogText(context: DiscoveryContext): Readable {
   return {
     path: CATALOG_PAGE,
     title: 'Services',
-    description: `${context.services.length} services for software agents, each with its price a call.`,
+    description: `${countedOf(context.services).length} services for software agents, each with its price a call.`,
     markdown: ['# Services', '', CHARGING_RULE, '', ...lines].join('\n'),
   };
 }
@@ -104,7 +105,7 @@ export function overviewText(context: DiscoveryContext, { list }: Guides): Reada
     '',
     PROBLEM_RULE,
     '',
-    `- [Services](${CATALOG_PAGE}): ${context.services.length}, each with its price`,
+    `- [Services](${CATALOG_PAGE}): ${countedOf(context.services).length}, each with its price`,
     ...(list.length === 0 ? [] : [`- [Guides](${GUIDES_PAGE})`, `- [Error codes](${ERRORS_PAGE})`]),
     '- [OpenAPI](/openapi.json)',
     '',

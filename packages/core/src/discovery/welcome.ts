@@ -1,3 +1,4 @@
+import { countedOf } from '../service/counted.ts';
 import { servesA2a } from './a2a-documents.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
@@ -29,8 +30,9 @@ export function welcomeDocument(context: DiscoveryContext) {
     version: context.version,
     description: `Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE}`,
     services: {
-      total: context.services.length,
-      available: context.services.filter((service) => context.availability(service).available).length,
+      total: countedOf(context.services).length,
+      available: countedOf(context.services).filter((service) => context.availability(service).available)
+        .length,
       currency: 'USD',
       price: priceRange(context.services),
     },

@@ -1,4 +1,5 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
+import { countedOf } from '../service/counted.ts';
 import {
   type DiscoveryContext,
   priceRange,
@@ -41,7 +42,7 @@ export function x402Document(context: DiscoveryContext) {
     facilitators: x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
     payableNetworks: x402.networks.map(({ network }) => network),
     price: priceRange(context.services),
-    service_count: context.services.length,
+    service_count: countedOf(context.services).length,
     categories: [...new Set(context.services.map(({ tag }) => tag))],
     quickstart: [
       'Send a POST to any of `resources`: the answer is 402 with the terms in PAYMENT-REQUIRED.',

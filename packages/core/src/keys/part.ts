@@ -3,6 +3,7 @@ import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
+import { countedOf } from '../service/counted.ts';
 import { KEYS } from './declared.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { KEY_OPERATIONS } from './operations.ts';
@@ -54,7 +55,7 @@ export function openKeys(
         trials,
         baseUrl,
         firstCall,
-        servicesAvailable: () => house.shelf.services.length,
+        servicesAvailable: () => countedOf(house.shelf.services).length,
         addressOf,
         nowMs,
         trialAllowInternal,

@@ -1,4 +1,5 @@
 /** The services as tools of MCP: a door to the paid call like those over HTTP. */
+
 import type { FastifyInstance } from 'fastify';
 import type { Configured } from '../declared.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
@@ -7,6 +8,7 @@ import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
+import { countedOf } from '../service/counted.ts';
 import { CALL_TOOL } from './calling.ts';
 import { Cancelling } from './cancelling.ts';
 import { MCP } from './declared.ts';
@@ -51,7 +53,7 @@ export function openMcp(
     docUrlOf: house.docUrlOf,
     shelf,
     instructions: (toolset: Toolset) =>
-      instructionsOf(shelf.services.length, listedOf(toolset, shelf.services).hasCall, sandbox),
+      instructionsOf(countedOf(shelf.services).length, listedOf(toolset, shelf.services).hasCall, sandbox),
     mppMethods: (mpp?.methods ?? []).map(({ method }) => method),
     tools,
     free,

@@ -82,7 +82,7 @@ test('two tools of one name are refused at the start', () => {
   );
 });
 
-const lines = services.map((service) => ({ ...service, available: true, chains: [] }));
+const lines = services.map((service) => ({ ...service, available: true, aliasOf: null, chains: [] }));
 const freeTools = createFreeTools(
   () => assert.fail(),
   shelf,

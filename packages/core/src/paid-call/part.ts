@@ -242,7 +242,8 @@ function shareWithDoors(
     house.shelf.services.map((service) => {
       const { path, name, tag, priceUsd, summary, example, featured } = service;
       const { available, chains } = availability(service);
-      return { path, name, tag, priceUsd, summary, example, featured, available, chains };
+      const aliasOf = service.aliasOf ?? null;
+      return { path, name, tag, priceUsd, summary, example, featured, available, aliasOf, chains };
     });
   return {
     calls,

@@ -35,6 +35,8 @@ export interface CatalogLine {
   example: Record<string, unknown>;
   featured: boolean;
   available: boolean;
+  /** The service whose second name this is; null: none. Counts leave it out. */
+  aliasOf: string | null;
   /** Those of the chains it reads that can be read now. */
   chains: readonly ChainName[];
 }
@@ -313,6 +315,8 @@ export interface ServiceDefinition<
 /** A service without its type parameters, as the registry and the paid call see it. */
 export interface Service {
   readonly path: string;
+  /** The path of the service whose second name this is, sold at both and counted once. */
+  readonly aliasOf?: string;
   readonly name: string;
   readonly tag: string;
   readonly priceUsd: string;

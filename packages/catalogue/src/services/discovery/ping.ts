@@ -1,4 +1,5 @@
 import { chainsOnSale } from '@farebox/core/service/availability';
+import { countedOf } from '@farebox/core/service/counted';
 import { answer } from '@farebox/core/words/answer';
 import { CHAINS } from '@farebox/core/words/chain-names';
 import { z } from 'zod';
@@ -35,7 +36,7 @@ export default defineService({
         version,
         echo: message ?? 'pong',
         chains: [...chainsOnSale(onSale)],
-        servicesAvailable: onSale.length,
+        servicesAvailable: countedOf(onSale).length,
         documentation: `${baseUrl}/docs`,
       },
       { method: 'Answered by this server itself.' },

@@ -74,7 +74,10 @@ export default defineService({
                 buyNoOn: z.enum(['polymarket', 'kalshi']).describe('Where to buy no'),
                 yesAsk: z.number().describe('What yes costs there, 0 to 1'),
                 noAsk: z.number().describe('What no costs there, 0 to 1'),
-                fees: z.number().nullable().describe('USD for one contract on each side'),
+                fees: z
+                  .number()
+                  .nullable()
+                  .describe('USD a contract on each side, in one order of `contracts`'),
                 edge: z.number().nullable().describe('1 - (yesAsk + noAsk) - fees, in USD a contract'),
                 contracts: z.number().nullable().describe('How many can be had at these prices'),
               }),
@@ -142,7 +145,7 @@ export default defineService({
       .slice(0, input.limit);
     notes.push(
       'A match of wording is not a match of rules: read how each venue settles before trading.',
-      'Fees: Kalshi’s general rate on one contract, rounded up to the cent (some series differ); Polymarket’s by the market’s schedule. Gas, deposits and the time until settlement are not counted.',
+      'Fees: Kalshi’s general rate, each order rounded up to the cent (some series differ); Polymarket’s by the market’s schedule. Gas, deposits and the time until settlement are not counted.',
     );
     return answer(
       {
@@ -338,7 +341,7 @@ function opportunity(pair: MarketPair, polymarket: LiveQuotes, kalshi: LiveQuote
     },
     spreadPct,
     edgeBps: best === null ? null : Math.round(best * 1e4) + 0,
-    ways: ways.map((way) => ({ ...way, contracts: contractsOf(way, polymarket, kalshi) })),
+    ways,
     matchConfidence: pair.match.confidence,
     matchScore: pair.match.score,
     matchDoubts: pair.match.doubts,
@@ -347,15 +350,6 @@ function opportunity(pair: MarketPair, polymarket: LiveQuotes, kalshi: LiveQuote
       pair.match.confidence,
     ),
   };
-}
-
-/** No is bought from those who bid for yes. */
-function contractsOf(way: Direction, polymarket: LiveQuotes, kalshi: LiveQuotes): number | null {
-  const [forYes, forNo] =
-    way.buyYesOn === 'polymarket'
-      ? [polymarket.askSize, kalshi.bidSize]
-      : [kalshi.askSize, polymarket.bidSize];
-  return forYes === null || forNo === null ? null : Math.min(forYes, forNo);
 }
 
 function hint(best: Direction | undefined, confidence: string): string {

@@ -217,16 +217,17 @@ describe('prediction-market-spread', () => {
     assert.equal(count, 1);
     assert.deepEqual(scanned, { polymarketMarkets: 2, kalshiMarkets: 2, matched: 1 });
     const [only] = opportunities;
-    // Middles 0.41 and 0.515: 10.5 points. Best way: 1 - 0.42 - 0.50 - 0.02 fee = 0.06.
+    // Middles 0.41 and 0.515: 10.5 points. Best way: 1 - 0.42 - 0.50 less a 30th of the
+    // order's fee of 0.53: 0.06233.
     assert.equal(only?.spreadPct, 10.5);
-    assert.equal(only?.edgeBps, 600);
+    assert.equal(only?.edgeBps, 623);
     assert.equal(only?.matchConfidence, 'high');
     const ways = only?.ways as { buyYesOn: string; edge: number; contracts: number }[];
     assert.deepEqual(
       ways.map(({ buyYesOn, edge, contracts }) => [buyYesOn, edge, contracts]),
       [
-        ['polymarket', 0.06, 30],
-        ['kalshi', -0.15, 40],
+        ['polymarket', 0.06233, 30],
+        ['kalshi', -0.1475, 40],
       ],
     );
   });

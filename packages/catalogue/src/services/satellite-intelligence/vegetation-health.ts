@@ -5,6 +5,7 @@ import vegetation from './vegetation.ts';
 const vegetationHealth: Service = {
   ...vegetation,
   path: 'vegetation-health',
+  aliasOf: vegetation.path,
   name: 'Vegetation Health (by its other name)',
   summary:
     'The same as vegetation: NDVI and EVI of the 250 m pixel at a point, its quality, its last months and its change.',

@@ -7,6 +7,7 @@ import sentimentAnalysis from '../../investment/sentiment-analysis.ts';
 import stockSentiment from '../../investment/stock-sentiment.ts';
 import { down, type FakeUpstreams, NOW_MS, reply, runContext } from '../../run-context.fixture.ts';
 import tokenSentiment from '../../trading-intelligence/token-sentiment.ts';
+import { themesOf } from './sentiment.ts';
 
 const DAY = BAR_MS['1d'];
 const TODAY = Math.floor(NOW_MS / DAY);
@@ -287,6 +288,18 @@ describe('sentiment analysis', () => {
     assert.match(notes.join(' '), /gdelt did not answer.*delta24h is null/s);
     assert.equal(sentimentAnalysis.input.safeParse({ query: 'zz' }).success, false);
   });
+});
+
+it('takes no word for a theme that any headline might have', () => {
+  const headlines = [
+    'Another turn: five charts say oil is up again',
+    'Oil charts turn again as another five refineries close',
+    'Refineries close for five more days',
+  ].map((title) => ({ title, url: 'https://example.org', tone: null, source: 'gdelt' as const }));
+  assert.deepEqual(themesOf(headlines, ['oil price']), [
+    { theme: 'close', count: 2 },
+    { theme: 'refineries', count: 2 },
+  ]);
 });
 
 describe('stock sentiment', () => {

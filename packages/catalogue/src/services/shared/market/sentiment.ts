@@ -4,6 +4,7 @@ import { outsiderText } from '@farebox/core/service/fields';
 import type { Source } from '@farebox/core/words/answer';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
+import { COMMON_WORDS } from '../../../quant/common-words.ts';
 import { headlineTone } from '../../../quant/headline-tone.ts';
 import { leastRate, recordOfReturns } from '../../../quant/signal-record.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
@@ -268,13 +269,6 @@ export async function heard<T>(ask: () => Promise<T>): Promise<T | UpstreamUnava
   }
 }
 
-/** Words that say nothing about a subject, however many headlines share them. */
-const STOP_WORDS = new Set(
-  'the and for with from that this are was were has have had its into over after amid than more will new says say said how why what who you your their they his her our not but can could would about out off per via all one two three first last week year day today ahead synthetic'.split(
-    ' ',
-  ),
-);
-
 /** The most frequent words of the titles, without those that were searched for. */
 export function themesOf(
   articles: readonly Article[],
@@ -285,7 +279,7 @@ export function themesOf(
   for (const { title } of articles) {
     const found = new Set(title.toLowerCase().match(/[a-z][a-z0-9-]{2,}/g) ?? []);
     for (const word of found) {
-      if (!STOP_WORDS.has(word) && !searched.has(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
+      if (!COMMON_WORDS.has(word) && !searched.has(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
     }
   }
   return [...counts]

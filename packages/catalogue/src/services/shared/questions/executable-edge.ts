@@ -6,6 +6,12 @@ export interface Quotes {
   yesAsk: number | null;
 }
 
+export interface Book extends Quotes {
+  /** Contracts that can be had at each of these prices; null where the venue does not say. */
+  bidSize: number | null;
+  askSize: number | null;
+}
+
 /** A fee of rate x (p(1-p))^exponent a contract. */
 export interface FeeCurve {
   rate: number;
@@ -20,27 +26,30 @@ export interface Direction {
   /** USD a contract. */
   yesAsk: number;
   noAsk: number;
-  /** USD for one contract on each side; null when a fee is not known. */
+  /** How many can be had at these prices; null where a venue does not say. */
+  contracts: number | null;
+  /** USD a contract on each side, in one order of `contracts` (of one where they are not known); null when a fee is not known. */
   fees: number | null;
   /** 1 - (yesAsk + noAsk) - fees: what is left of the dollar. Null when a fee is not known. */
   edge: number | null;
 }
 
 /**
- * Kalshi's general taker fee for one contract: 0.07 x p x (1-p), rounded up to the cent.
+ * Kalshi's general taker fee for an order, in USD: 0.07 x contracts x p x (1-p), rounded up to the cent.
  * https://kalshi.com/docs/kalshi-fee-schedule.pdf
  */
-export function kalshiTakerFee(price: number): number {
+export function kalshiTakerFee(price: number, contracts: number): number {
   // The small subtraction keeps rounding errors from pushing a product that is a whole cent to the next cent.
-  return Math.max(0, Math.ceil(0.07 * price * (1 - price) * 100 - 1e-9)) / 100;
+  return Math.max(0, Math.ceil(0.07 * contracts * price * (1 - price) * 100 - 1e-6)) / 100;
 }
 
 /**
- * Polymarket's taker fee for one contract, by the market's own schedule, rounded up to its 0.00001 USD.
+ * Polymarket's taker fee for an order, in USD, by the market's own schedule, rounded up to its 0.00001 USD.
  * https://docs.polymarket.com/trading/fees
  */
-export function polymarketTakerFee(price: number, curve: FeeCurve): number {
-  return Math.max(0, Math.ceil(curve.rate * (price * (1 - price)) ** curve.exponent * 1e5 - 1e-9)) / 1e5;
+export function polymarketTakerFee(price: number, curve: FeeCurve, contracts: number): number {
+  const fee = contracts * curve.rate * (price * (1 - price)) ** curve.exponent;
+  return Math.max(0, Math.ceil(fee * 1e5 - 1e-6)) / 1e5;
 }
 
 /**
@@ -49,17 +58,38 @@ export function polymarketTakerFee(price: number, curve: FeeCurve): number {
  *
  * @param polymarketFee null when the market takes a fee but does not say which
  */
-export function directions(polymarket: Quotes, kalshi: Quotes, polymarketFee: FeeCurve | null): Direction[] {
+export function directions(polymarket: Book, kalshi: Book, polymarketFee: FeeCurve | null): Direction[] {
   const ways: Direction[] = [];
   if (polymarket.yesAsk !== null && kalshi.yesBid !== null) {
     const noAsk = rounded(1 - kalshi.yesBid);
-    ways.push(way('polymarket', 'kalshi', polymarket.yesAsk, noAsk, polymarket.yesAsk, noAsk, polymarketFee));
+    const contracts = fewer(polymarket.askSize, kalshi.bidSize);
+    const fees = feesOf(polymarket.yesAsk, noAsk, polymarketFee, contracts);
+    ways.push(way('polymarket', 'kalshi', polymarket.yesAsk, noAsk, contracts, fees));
   }
   if (kalshi.yesAsk !== null && polymarket.yesBid !== null) {
     const noAsk = rounded(1 - polymarket.yesBid);
-    ways.push(way('kalshi', 'polymarket', kalshi.yesAsk, noAsk, noAsk, kalshi.yesAsk, polymarketFee));
+    const contracts = fewer(kalshi.askSize, polymarket.bidSize);
+    const fees = feesOf(noAsk, kalshi.yesAsk, polymarketFee, contracts);
+    ways.push(way('kalshi', 'polymarket', kalshi.yesAsk, noAsk, contracts, fees));
   }
   return ways;
+}
+
+function fewer(forYes: number | null, forNo: number | null): number | null {
+  return forYes === null || forNo === null ? null : Math.min(forYes, forNo);
+}
+
+/** A contract's part of the fees of one order on each venue, whose rounding up is spread over its contracts. */
+function feesOf(
+  onPolymarket: number,
+  onKalshi: number,
+  polymarketFee: FeeCurve | null,
+  contracts: number | null,
+): number | null {
+  if (polymarketFee === null) return null;
+  const ordered = Math.max(1, Math.floor(contracts ?? 1));
+  const both = polymarketTakerFee(onPolymarket, polymarketFee, ordered) + kalshiTakerFee(onKalshi, ordered);
+  return rounded(both / ordered);
 }
 
 function way(
@@ -67,22 +97,11 @@ function way(
   buyNoOn: Venue,
   yesAsk: number,
   noAsk: number,
-  paidOnPolymarket: number,
-  paidOnKalshi: number,
-  polymarketFee: FeeCurve | null,
+  contracts: number | null,
+  fees: number | null,
 ): Direction {
-  const fees =
-    polymarketFee === null
-      ? null
-      : rounded(polymarketTakerFee(paidOnPolymarket, polymarketFee) + kalshiTakerFee(paidOnKalshi));
-  return {
-    buyYesOn,
-    buyNoOn,
-    yesAsk,
-    noAsk,
-    fees,
-    edge: fees === null ? null : rounded(1 - yesAsk - noAsk - fees),
-  };
+  const edge = fees === null ? null : rounded(1 - yesAsk - noAsk - fees);
+  return { buyYesOn, buyNoOn, yesAsk, noAsk, contracts, fees, edge };
 }
 
 /** The middle of the best quotes; null when one side is empty. */
