@@ -29,6 +29,16 @@ describe('the rule base', () => {
     }
   });
 
+  it('leads to the law’s own site, or its authority’s, for every rule', () => {
+    const official =
+      /(^|\.)(gov|gov\.(uk|au|sg|hk|ae)|go\.jp|admin\.ch|gc\.ca|canada\.ca|europa\.eu|house\.gov|fatf-gafi\.org)$/;
+    const elsewhere = RULES.filter(({ url }) => !official.test(new URL(url).hostname));
+    assert.deepEqual(
+      elsewhere.map(({ id, url }) => `${id}: ${url}`),
+      [],
+    );
+  });
+
   it('says whether a rule applies by the day it is asked, and not what it does not follow', () => {
     const dated: Rule = { ...(RULES[0] as Rule), begins: { date: '2027-07-10' } };
     assert.deepEqual(
@@ -83,6 +93,19 @@ describe('what an operation is taken for', () => {
     assert.equal(jurisdictionOf(' united States').jurisdiction, 'US');
     assert.deepEqual(jurisdictionOf('Germany'), { asked: 'Germany', jurisdiction: 'EU', memberState: true });
     assert.equal(jurisdictionOf('Atlantis').jurisdiction, null);
+  });
+
+  it('holds the licences of states of America beside federal law, and tells California from Canada', () => {
+    for (const [asked, own] of [
+      ['California', 'us-ca-dfal'],
+      ['US-LA', 'us-la-vcba'],
+    ] as const) {
+      const { jurisdiction } = jurisdictionOf(asked);
+      assert(jurisdiction !== null);
+      const ids = rulesFor(['payments'], [jurisdiction]).map(({ id }) => id);
+      assert(ids.includes(own) && ids.includes('us-msb') && !ids.includes('us-ny-bitlicense'), asked);
+    }
+    assert.equal(jurisdictionOf('CA').jurisdiction, 'CA');
   });
 
   it('lists the rules of the place, federal ones for New York too, and the international ones last', () => {

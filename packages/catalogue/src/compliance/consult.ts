@@ -26,6 +26,8 @@ const SUBJECT_WORDS: readonly (readonly [Subject, RegExp])[] = [
 
 const JURISDICTION_WORDS: readonly (readonly [Jurisdiction, RegExp])[] = [
   ['US-NY', /^(us[- ]?ny|new york|ny|nyc|new york state)$/],
+  ['US-CA', /^(us[- ]?ca|california|calif|state of california)$/],
+  ['US-LA', /^(us[- ]?la|louisiana|state of louisiana)$/],
   ['US', /^(us|usa|u\.s\.a?\.?|united states( of america)?|america)$/],
   ['EU', /^(eu|e\.u\.|european union|europe|eea)$/],
   ['UK', /^(uk|u\.k\.|gb|united kingdom|great britain|britain|england)$/],
@@ -66,11 +68,14 @@ export function jurisdictionOf(asked: string): NamedJurisdiction {
   return { asked, jurisdiction: memberState ? 'EU' : found, memberState };
 }
 
+/** Those of the states of America whose own law the base holds. */
+export const STATES: readonly Jurisdiction[] = ['US-NY', 'US-CA', 'US-LA'];
+
 /** The rules that touch some subjects in some jurisdictions, those of the place first and the international ones last. */
 export function rulesFor(subjects: readonly Subject[], jurisdictions: readonly Jurisdiction[]): Rule[] {
-  // New York's law stands beside the federal one.
+  // A state's law stands beside the federal one.
   const places = new Set<Jurisdiction>(jurisdictions);
-  if (places.has('US-NY')) places.add('US');
+  if (STATES.some((state) => places.has(state))) places.add('US');
   const matching = RULES.filter(({ subjects: of }) => of.some((subject) => subjects.includes(subject)));
   const own = matching.filter(({ jurisdiction }) => places.has(jurisdiction) && jurisdiction !== 'INTL');
   return [...own, ...matching.filter(({ jurisdiction }) => jurisdiction === 'INTL')];

@@ -4,6 +4,8 @@ export const JURISDICTIONS = {
   INTL: 'International',
   US: 'United States',
   'US-NY': 'New York',
+  'US-CA': 'California',
+  'US-LA': 'Louisiana',
   EU: 'European Union',
   UK: 'United Kingdom',
   SG: 'Singapore',
@@ -35,7 +37,7 @@ export interface Rule {
   subjects: readonly Subject[];
   name: string;
   citation: string;
-  /** Where to read it: the text itself where that was among the pages read, and else an account of it. */
+  /** The law's own site, or that of the authority that applies it, whether or not it was among the pages read. */
   url: string;
   /** Since when it applies; of guidance, when it was issued. YYYY, YYYY-MM or YYYY-MM-DD, as exact as it was read. */
   since: string;

@@ -39,7 +39,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     subjects: ['crypto-exchange', 'payments'],
     name: 'Unlicensed money transmitting business',
     citation: '18 U.S.C. § 1960',
-    url: 'https://law.justia.com/codes/us/2015/title-18/part-i/chapter-95/sec.-1960/index.html',
+    url: 'https://uscode.house.gov/view.xhtml?req=granuleid:USC-prelim-title18-section1960&num=0&edition=prelim',
     since: '1992-10-28',
     trigger:
       'Knowingly conducting a money transmitting business without a licence whose lack a state punishes, or without the federal registration, or with funds known to come from crime. A fine, up to five years of imprisonment, or both.',
@@ -60,7 +60,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     subjects: ['crypto-exchange', 'payments'],
     name: 'Anti-money-laundering programme of money services businesses',
     citation: '31 CFR 1022.210; suspicious activity reports: 31 CFR 1022.320',
-    url: 'https://reggi.ai/posts/aml/31-cfr-1022-210_18f4',
+    url: 'https://www.ecfr.gov/current/title-31/subtitle-B/chapter-X/part-1022/subpart-B/section-1022.210',
     since: '2002-07-24',
     trigger: 'Being a money services business. A new one has 90 days from when it is established.',
     obligations: [
@@ -107,7 +107,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     subjects: ['sanctions', ...ASSETS, 'stablecoin-issuance'],
     name: 'OFAC: blocking, rejecting and reporting',
     citation: '31 CFR Part 501 (§§ 501.601, 501.603, 501.604)',
-    url: 'https://www.law.cornell.edu/cfr/text/31/501.603',
+    url: 'https://www.ecfr.gov/current/title-31/subtitle-B/chapter-V/part-501',
     since: '1997-08-25',
     trigger:
       'Every US person, and every person subject to US jurisdiction, who holds blocked property or meets a transaction that must be rejected.',
@@ -135,7 +135,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     name: 'OFAC’s 50 percent rule',
     citation:
       'OFAC, Revised Guidance on Entities Owned by Persons Whose Property and Interests in Property Are Blocked (13 August 2014)',
-    url: 'https://www.lexology.com/library/detail.aspx?g=c1722ac2-8e5c-474c-815a-69d91ed43328',
+    url: 'https://ofac.treasury.gov/faqs/topic/1521',
     since: '2014-08-13',
     trigger:
       'An entity that one or more blocked persons own to 50 percent or more together, directly or indirectly. It speaks of ownership, and not of control.',
@@ -155,7 +155,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     subjects: ['sanctions', ...ASSETS],
     name: 'Sanctions compliance guidance for the virtual currency industry',
     citation: 'OFAC, Sanctions Compliance Guidance for the Virtual Currency Industry (October 2021)',
-    url: 'https://alston.com/en/insights/publications/2021/10/how-can-companies-use-ofacs-new-guidance',
+    url: 'https://ofac.treasury.gov/recent-actions/20211015',
     since: '2021-10-15',
     trigger:
       'Guidance, no law of its own: for technology companies, exchanges, administrators, miners, wallet providers and users of virtual currency.',
@@ -209,7 +209,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     subjects: ['token-offering'],
     name: 'Registration of securities offerings',
     citation: 'Securities Act of 1933; SEC v. W. J. Howey Co., 328 U.S. 293 (1946)',
-    url: 'https://brownulr.org/blogposts/digital-assetsinvestment-contracts-or-howey-test-unicorns-part-2-of-6',
+    url: 'https://www.loc.gov/item/usrep328293/',
     since: '1946',
     trigger:
       'Offering or selling a security: among others an investment of money in a common enterprise with profits expected from the efforts of others.',
@@ -233,7 +233,7 @@ export const AMERICAN_RULES: readonly Rule[] = [
     subjects: ['personal-data'],
     name: 'Safeguards Rule',
     citation: '16 CFR Part 314 (Gramm-Leach-Bliley Act)',
-    url: 'https://www.govinfo.gov/content/pkg/FR-2023-11-13/html/2023-24412.htm',
+    url: 'https://www.ecfr.gov/current/title-16/chapter-I/subchapter-C/part-314',
     since: '2002',
     trigger: 'Holding customer information as a financial institution that answers to the FTC.',
     obligations: [
@@ -271,13 +271,63 @@ export const AMERICAN_RULES: readonly Rule[] = [
     },
   },
   {
+    id: 'us-ca-dfal',
+    jurisdiction: 'US-CA',
+    subjects: [...ASSETS],
+    name: 'Digital Financial Assets Law',
+    citation:
+      'California Financial Code, Division 1.25 (Assembly Bill 39 and Senate Bill 401 of 2023, AB 1934 of 2024)',
+    url: 'https://dfpi.ca.gov/regulated-industries/digital-financial-assets/',
+    since: '2026-07-01',
+    trigger:
+      'Digital financial asset business activity with residents of California or for them: exchanging, transferring or storing a crypto-asset.',
+    obligations: [
+      'Hold a licence, or have applied for one, since 1 July 2026; without either, no such activity',
+    ],
+    licence: 'Licence of the California Department of Financial Protection and Innovation (DFPI)',
+    asks: ['Does anyone in California use it?'],
+    read: {
+      on: '2026-11-28',
+      at: [
+        'https://dfpi.ca.gov/regulated-industries/digital-financial-assets/',
+        'https://cornerstonelicensing.com/answers/what-is-the-california-dfal-license',
+        'https://www.brico.ai/post/california-dfal-licensing-guide-2026',
+      ],
+    },
+  },
+  {
+    id: 'us-la-vcba',
+    jurisdiction: 'US-LA',
+    subjects: [...ASSETS],
+    name: 'Virtual Currency Businesses Act',
+    citation: 'Louisiana Revised Statutes 6:1381 and following (Acts 2020, No. 341; Acts 2023, No. 331)',
+    url: 'https://www.legis.la.gov/legis/Law.aspx?d=1187465',
+    since: '2020',
+    trigger: 'Virtual currency business activity with a resident of Louisiana or for one, from wherever.',
+    obligations: [
+      'Be licensed, or exempt under section 1383 (section 1384)',
+      'A surety bond (section 1386), tangible net worth (section 1386.1), and as much of each virtual currency as is held for residents (section 1386.2)',
+    ],
+    licence:
+      'Licence of the Louisiana Office of Financial Institutions, by the Nationwide Multistate Licensing System',
+    asks: ['Does anyone in Louisiana use it?'],
+    read: {
+      on: '2026-11-28',
+      at: [
+        'https://www.legis.la.gov/legis/Law.aspx?d=1187463',
+        'https://theusufruct.com/rs/title-6/section-1384.json',
+        'https://www.lawserver.com/law/state/louisiana/la-laws/louisiana_revised_statutes_title_6_chapter_21',
+      ],
+    },
+  },
+  {
     id: 'ca-pcmltfa',
     jurisdiction: 'CA',
     subjects: ['crypto-exchange', 'payments'],
     name: 'Registration as a money services business',
     citation:
       'Proceeds of Crime (Money Laundering) and Terrorist Financing Act; Regulations SOR/2002-184, as amended by SOR/2019-240',
-    url: 'https://fintrac-canafe.canada.ca/notices-avis/2021-09-27-eng',
+    url: 'https://laws-lois.justice.gc.ca/eng/regulations/SOR-2002-184/',
     since: '2020-06-01',
     trigger:
       'Exchanging or transferring virtual currency as a business, from Canada or from abroad for clients in Canada; transferring funds.',

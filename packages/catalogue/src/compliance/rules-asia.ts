@@ -8,7 +8,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS],
     name: 'Payment Services Act 2019',
     citation: 'Payment Services Act 2019 (No. 2 of 2019, Singapore)',
-    url: 'https://conventuslaw.com/report/payment-services-act-singapores-fintech-revolution',
+    url: 'https://sso.agc.gov.sg/Act/PSA2019',
     since: '2020-01-28',
     trigger:
       'Providing a payment service in Singapore, digital payment token services among them; custody of such tokens and their transfer since 4 April 2024.',
@@ -34,7 +34,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS],
     name: 'Notice PSN02: prevention of money laundering, digital payment token service',
     citation: 'MAS Notice PSN02',
-    url: 'https://kycrypto.io/resources/mas-psn02-practical-reading.html',
+    url: 'https://www.mas.gov.sg/regulation/notices/psn02-aml-cft-notice---digital-payment-token-service',
     since: '2020-01-28',
     trigger: 'Providing a digital payment token service under a licence, or exempt from one.',
     obligations: [
@@ -58,7 +58,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS],
     name: 'Digital token service providers that serve customers abroad',
     citation: 'Financial Services and Markets Act 2022 (Singapore), Part 9',
-    url: 'https://www.allenandgledhill.com/sg/perspectives/articles/30738/sgkh-regulatory-framework-for-digital-token-service-providers-under-financial-services-and-markets-act-2022-in-operation-on-30-june-2025',
+    url: 'https://sso.agc.gov.sg/Act/FSMA2022',
     since: '2025-06-30',
     trigger:
       'Providing digital token services outside Singapore from a place of business in Singapore, or as a Singapore corporation from anywhere, unless licensed or exempt under its other acts.',
@@ -80,7 +80,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     name: 'Licensing of virtual asset trading platforms',
     citation:
       'Anti-Money Laundering and Counter-Terrorist Financing Ordinance, Cap. 615, as amended by the Amendment Ordinance 2022',
-    url: 'https://www.hongkong-fintech.hk/en/insights/news/news-2023/circular-on-transitional-arrangements-of-the-new-licensing-regime-for-virtual-asset-trading-platforms/index.html',
+    url: 'https://www.elegislation.gov.hk/hk/cap615',
     since: '2023-06-01',
     trigger:
       'Operating a centralised virtual asset exchange in Hong Kong, or actively marketing one to its investors; for tokens that are no securities.',
@@ -103,7 +103,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     subjects: ['stablecoin-issuance'],
     name: 'Stablecoins Ordinance',
     citation: 'Stablecoins Ordinance, Cap. 656',
-    url: 'https://www.morganlewis.com/pubs/2025/06/hong-kongs-stablecoins-ordinance-to-take-effect-august-1-an-overview-of-the-regulatory-framework',
+    url: 'https://www.elegislation.gov.hk/hk/cap656',
     since: '2025-08-01',
     trigger:
       'Issuing a fiat-referenced stablecoin in Hong Kong, or one that refers to the Hong Kong dollar outside it, in the course of business.',
@@ -129,7 +129,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     subjects: ['crypto-exchange', 'custody'],
     name: 'Registration of crypto-asset exchange service providers',
     citation: 'Payment Services Act (Japan), as amended in 2016 and 2019',
-    url: 'https://mofo.com/resources/insights/200423-japanese-cryptocurrency-update',
+    url: 'https://laws.e-gov.go.jp/law/421AC0000000059',
     since: '2017-04-01',
     trigger:
       'Buying, selling, exchanging or arranging crypto-assets for others as a business; since 1 May 2020 managing them for others too.',
@@ -155,7 +155,7 @@ export const ASIAN_RULES: readonly Rule[] = [
     name: 'Registration of virtual asset service providers',
     citation:
       'Anti-Money Laundering and Counter-Terrorism Financing Act 2006 (Cth) (s. 66A), as amended by the Amendment Act 2024',
-    url: 'https://hwlebsworth.com.au/crypto-under-the-new-australian-aml-ctf-regime-2/',
+    url: 'https://www.legislation.gov.au/C2006A00169/latest/text',
     since: '2026-03-31',
     trigger:
       'Exchanging virtual assets for money or each other, transferring them for a customer, keeping them, or services around their offer and sale.',

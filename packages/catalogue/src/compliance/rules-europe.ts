@@ -8,7 +8,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS],
     name: 'MiCA: crypto-asset service providers',
     citation: 'Regulation (EU) 2023/1114, Title V (Articles 59, 62 and 63); transition: Article 143(3)',
-    url: 'https://www.springlex.eu/en/packages/mica/mica-regulation/article-59/',
+    url: 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng',
     since: '2024-12-30',
     trigger:
       'Providing crypto-asset services in the Union: among others custody, a trading platform, exchange for funds or other crypto-assets, execution of orders, transfer services.',
@@ -37,7 +37,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['stablecoin-issuance'],
     name: 'MiCA: asset-referenced tokens and e-money tokens',
     citation: 'Regulation (EU) 2023/1114, Titles III and IV (Articles 29, 48 and 50)',
-    url: 'https://www.mica.wtf/mica/title-iv-e-money-tokens-art.-48-48/chapter-1/article-50',
+    url: 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng',
     since: '2024-06-30',
     trigger:
       'Offering to the public in the Union, or seeking admission to trading of, a token that is to keep a stable value: by one official currency (e-money token), or by other values (asset-referenced token).',
@@ -66,7 +66,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['token-offering', 'marketing'],
     name: 'MiCA: offers of other crypto-assets',
     citation: 'Regulation (EU) 2023/1114, Title II (Articles 4 to 9)',
-    url: 'https://www.springlex.eu/en/packages/mica/mica-regulation/article-4/',
+    url: 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng',
     since: '2024-12-30',
     trigger:
       'Offering crypto-assets other than asset-referenced and e-money tokens to the public in the Union, or seeking their admission to trading.',
@@ -94,7 +94,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS],
     name: 'Transfer of Funds Regulation',
     citation: 'Regulation (EU) 2023/1113, Articles 14 and 16',
-    url: 'https://www.springlex.eu/en/packages/aml/tfr-regulation/article-14/',
+    url: 'https://eur-lex.europa.eu/eli/reg/2023/1113/oj/eng',
     since: '2024-12-30',
     trigger:
       'A transfer of crypto-assets in which a service provider takes part for originator or beneficiary, whatever its amount.',
@@ -121,7 +121,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS, 'stablecoin-issuance'],
     name: 'Anti-money-laundering regulation',
     citation: 'Regulation (EU) 2024/1624 (Articles 40 and 79)',
-    url: 'https://service.betterregulation.com/document/739346',
+    url: 'https://eur-lex.europa.eu/eli/reg/2024/1624/oj/eng',
     since: '2024-07-09',
     begins: { date: '2027-07-10' },
     trigger:
@@ -170,7 +170,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['personal-data'],
     name: 'General Data Protection Regulation',
     citation: 'Regulation (EU) 2016/679 (Articles 3, 6, 27 and 33)',
-    url: 'https://github.com/stuhlmeier/gdpr',
+    url: 'https://eur-lex.europa.eu/eli/reg/2016/679/oj/eng',
     since: '2018',
     trigger:
       'Processing personal data by an establishment in the Union, or of persons there to whom goods or services are offered or whose behaviour is monitored (Article 3).',
@@ -195,7 +195,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['payments'],
     name: 'Payment Services Directive',
     citation: 'Directive (EU) 2015/2366 (Articles 5, 10 and 11)',
-    url: 'https://legiview.cz/lex/view/32015L2366?lang=EN',
+    url: 'https://eur-lex.europa.eu/eli/dir/2015/2366/oj/eng',
     since: '2018-01-13',
     trigger: 'Providing payment services as a business in the Union.',
     obligations: [
@@ -219,7 +219,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['tax-reporting'],
     name: 'DAC8',
     citation: 'Council Directive (EU) 2023/2226 amending Directive 2011/16/EU (Article 8ad, Annex VI)',
-    url: 'https://sceau.eu/en/regulations/dac8.html',
+    url: 'https://eur-lex.europa.eu/eli/dir/2023/2226/oj/eng',
     since: '2026-01-01',
     trigger:
       'Being a reporting crypto-asset service provider with users resident for tax in a Member State, from within the Union or from outside.',
@@ -243,7 +243,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Registration of cryptoasset businesses',
     citation:
       'Money Laundering, Terrorist Financing and Transfer of Funds (Information on the Payer) Regulations 2017 (regulation 14A)',
-    url: 'https://www.regulationtomorrow.com/2026/03/fca-webpage-on-cryptoasset-firms-registration-under-the-mlrs-ahead-of-the-new-regime/',
+    url: 'https://www.legislation.gov.uk/uksi/2017/692/contents',
     since: '2020',
     trigger:
       'Being a cryptoasset exchange provider or custodian wallet provider in the United Kingdom, until the regime of 25 October 2027 takes its place for what that regulates.',
@@ -265,7 +265,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['crypto-exchange', 'custody', 'stablecoin-issuance', 'token-offering'],
     name: 'Regulated cryptoasset activities',
     citation: 'Financial Services and Markets Act 2000 (Cryptoassets) Regulations 2026, SI 2026/102',
-    url: 'https://techinsights.linklaters.com/post/102mgxr/uk-makes-crypto-legislation',
+    url: 'https://www.legislation.gov.uk/uksi/2026/102/contents/made',
     since: '2026-02-04',
     begins: { date: '2027-10-25' },
     trigger:
@@ -294,7 +294,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Travel rule for cryptoasset transfers',
     citation:
       'Money Laundering Regulations 2017, Part 7A (regulations 64A to 64H), inserted by the Amendment (No. 2) Regulations 2022',
-    url: 'https://www.jmlsg.org.uk/latest-news/jmlsg-publishes-new-guidance-3/',
+    url: 'https://www.legislation.gov.uk/uksi/2017/692/part/7A',
     since: '2023-09-01',
     trigger: 'A transfer by a cryptoasset exchange provider or custodian wallet provider.',
     obligations: [
@@ -317,7 +317,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Financial promotions of qualifying cryptoassets',
     citation:
       'Financial Services and Markets Act 2000 s. 21; Financial Services and Markets Act 2000 (Financial Promotion) (Amendment) Order 2023',
-    url: 'https://ramparts.gi/uk-cryptoasset-financial-promotion-regime/',
+    url: 'https://www.legislation.gov.uk/uksi/2023/612/contents/made',
     since: '2023-10-08',
     trigger:
       'Promoting qualifying cryptoassets in a way that can have an effect in the United Kingdom, from wherever it comes. Up to two years of imprisonment and an unlimited fine.',
@@ -340,7 +340,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['sanctions', ...ASSETS],
     name: 'UK sanctions',
     citation: 'Sanctions and Anti-Money Laundering Act 2018 and the regulations under it',
-    url: 'https://complianceconcourse.willkie.com/resources/sanctions-uk-sanctions-lists',
+    url: 'https://www.legislation.gov.uk/ukpga/2018/13/contents',
     since: '2020-12-31',
     trigger:
       'Dealing with a person or ship designated under the Act, in the United Kingdom. OFSI counts an entity of which such a person owns more than 50 percent as concerned too.',
@@ -391,7 +391,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: [...ASSETS],
     name: 'Anti-money-laundering duties for payments on a blockchain',
     citation: 'Anti-Money Laundering Act; FINMA Guidance 02/2019 (26 August 2019)',
-    url: 'https://ro.scribd.com/document/423336525/20190826-Finma-Aufsichtsmitteilung-02-2019',
+    url: 'https://www.fedlex.admin.ch/eli/cc/1998/892_892_892/en',
     since: '2019-08-26',
     trigger: 'Being a financial intermediary in Switzerland, blockchain service providers among them.',
     obligations: [

@@ -2,7 +2,14 @@ import { text } from '@farebox/core/service/fields';
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { covered, inForceOn, jurisdictionOf, rulesFor, subjectsOf } from '../../compliance/consult.ts';
+import {
+  covered,
+  inForceOn,
+  jurisdictionOf,
+  rulesFor,
+  STATES,
+  subjectsOf,
+} from '../../compliance/consult.ts';
 import { JURISDICTIONS, type Rule } from '../../compliance/rule.ts';
 import { RULES_AS_OF } from '../../compliance/rules.ts';
 import { defineService } from '../define.ts';
@@ -49,7 +56,7 @@ export default defineService({
           name: z.string().describe('Name of the rule'),
           jurisdiction: z.string().describe('Where it holds'),
           citation: z.string().describe('Where it stands in the law'),
-          url: z.string().describe('Where to read it'),
+          url: z.string().describe('The law’s own site, or that of its authority'),
           since: z.string().describe('YYYY, YYYY-MM or YYYY-MM-DD: applies since; of guidance: issued'),
           inForce: z
             .boolean()
@@ -178,6 +185,11 @@ export default defineService({
       {
         method: `A rule base last written on ${RULES_AS_OF}, each entry held against the pages in readAt: the operation is taken for one or more of its subjects by its words, and every rule of those subjects in those jurisdictions is listed. Whether a rule's trigger is met is not decided here.`,
         notes: [
+          ...(known.some((place) => place === 'US' || STATES.includes(place))
+            ? [
+                `Each state of the United States has its own law on money transmission and crypto-assets; held are ${STATES.join(', ')}.`,
+              ]
+            : []),
           ...(unread.length === 0 ? [] : [`Not considered: details.${unread.join(', details.')}.`]),
           ...(notCovered.length === 0 ? [] : ['The answer is silent where notCovered says so.']),
           ...(ageDays <= MOST_AGE_DAYS
