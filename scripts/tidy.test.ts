@@ -204,6 +204,7 @@ describe('a table has one owner,', () => {
     replicas: 'db',
     schema_migrations: 'db',
     secret_versions: 'secrets',
+    service_figures: 'paid-call',
     settlements: 'paid-call',
     share_payouts: 'paid-call',
     reversal_walks: 'cards',

@@ -3,7 +3,6 @@ import { byId } from './dom.js';
 import { offerWebTools } from './web-tools.js';
 
 const form = byId('search');
-form.hidden = false;
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   const address = new URL(location.href);

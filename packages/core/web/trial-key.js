@@ -9,24 +9,33 @@ import { rememberKey } from './key-session.js';
 export function trialKeyOffer(onKey) {
   const button = el('button', { type: 'button', class: 'secondary' }, 'Get a trial key');
   const outcome = el('div', { 'aria-live': 'polite' });
-  button.addEventListener('click', async () => {
-    button.disabled = true;
-    try {
-      const response = await fetch('/api/m2m/credits/trial', { cache: 'no-store' });
-      const body = await response.json();
-      if (response.ok && typeof body.apiKey === 'string') {
-        rememberKey(body.apiKey);
-        outcome.replaceChildren(freshKey(body.apiKey, `Your trial key, good for ${body.expiresIn}.`));
-        onKey(body.apiKey);
-        return;
-      }
-      outcome.replaceChildren(notice('warn', body.message ?? `The server answered ${response.status}.`));
-    } catch {
-      outcome.replaceChildren(notice('bad', 'The server could not be reached. This page got no key.'));
-    }
-    button.disabled = false;
-  });
+  button.addEventListener('click', () => void getTrialKey(button, outcome, onKey));
   return el('div', { class: 'trial' }, button, outcome);
+}
+
+/**
+ * Asks for a trial key and shows it, once. The button rests while it is asked for, and after it was got.
+ *
+ * @param {HTMLButtonElement} button
+ * @param {HTMLElement} outcome
+ * @param {(key: string) => void} onKey told of the key, which this tab then remembers
+ */
+export async function getTrialKey(button, outcome, onKey) {
+  button.disabled = true;
+  try {
+    const response = await fetch('/api/m2m/credits/trial', { cache: 'no-store' });
+    const body = await response.json();
+    if (response.ok && typeof body.apiKey === 'string') {
+      rememberKey(body.apiKey);
+      outcome.replaceChildren(freshKey(body.apiKey, `Your trial key, good for ${body.expiresIn}.`));
+      onKey(body.apiKey);
+      return;
+    }
+    outcome.replaceChildren(notice('warn', body.message ?? `The server answered ${response.status}.`));
+  } catch {
+    outcome.replaceChildren(notice('bad', 'The server could not be reached. This page got no key.'));
+  }
+  button.disabled = false;
 }
 
 const SHOWN_ONCE =

@@ -96,6 +96,8 @@ async function open(
 
 const PAGES = [
   '/',
+  '/services',
+  '/pricing',
   '/docs',
   '/docs/token-price',
   '/docs/nothing',
@@ -320,7 +322,6 @@ test('the beginning of a word, and words while the server is silent, are looked 
 
 test('what could not be loaded is said, with a way to try again', async () => {
   for (const [path, failing, sign] of [
-    ['/', '**/x402/catalog', 'First Paid Call'],
     ['/docs', '**/x402/catalog', 'First Paid Call'],
     ['/docs/ping', '**/x402/recipes/ping', 'What you send'],
   ] as const) {
@@ -345,15 +346,37 @@ test('a service that answers with bytes says which, and a trial call how many', 
   await page.close();
 });
 
-test('home tells of keys and wallets, and sets the variable that its commands read', async () => {
+test('home has a call with its answer, prices and a way in for each who comes, without a script', async () => {
+  const plain = await browser.newContext({
+    javaScriptEnabled: false,
+    viewport: { width: 1280, height: 800 },
+  });
+  const page = await plain.newPage();
+  await page.goto(server.url);
+  const bottomOf = async (text: string | RegExp) => {
+    const box = await page.getByText(text).first().boundingBox();
+    return (box?.y ?? Number.POSITIVE_INFINITY) + (box?.height ?? 0);
+  };
+  for (const seen of [/curl -sS -X POST/, '"success": true', /\$[\d.]+ to \$[\d.]+ a call/])
+    assert(Number(await bottomOf(seen)) < 800, `${seen} is in the first screen`);
+  const doors = await page.locator('.doors h2').allTextContents();
+  assert.deepEqual(doors, ['Buy a call', 'Build an agent', 'Sell your API']);
+  assert.equal(await page.locator('ul.entries li').count(), 6);
+  await plain.close();
+});
+
+test('home tells of keys and wallets, and puts a trial key into the commands', async () => {
   const page = await open('/');
   const text = (await page.textContent('main')) ?? '';
-  for (const word of [/x402 is an open protocol/, /Machine Payments Protocol/, /wallet signs/])
-    assert.match(text, word);
-  const commands = await page.locator('.steps pre').allTextContents();
-  const reads = commands.findIndex((command) => command.includes('$FAREBOX_API_KEY'));
-  const sets = commands.findIndex((command) => /^export FAREBOX_API_KEY=/.test(command));
-  assert(sets >= 0 && sets < reads, 'it is set in a step before it is read');
-  await page.getByRole('button', { name: 'Get a trial key' }).focus();
+  for (const word of [/x402/, /Machine Payments Protocol/, /wallet that signs/]) assert.match(text, word);
+  const commands = String(await page.locator('#first-call pre').textContent());
+  assert(commands.indexOf('export FAREBOX_API_KEY=') < commands.indexOf('$FAREBOX_API_KEY'));
+  const key = `fbx_live_${'a1'.repeat(32)}`;
+  await page.route('**/credits/trial', (route) =>
+    route.fulfill({ json: { apiKey: key, expiresIn: '7 days' } }),
+  );
+  await page.getByRole('button', { name: 'Get a trial key' }).click();
+  assert.equal(await page.locator('.fresh-key pre').textContent(), key);
+  assert(String(await page.locator('#first-call pre').textContent()).includes(`_API_KEY=${key}`));
   await page.close();
 });

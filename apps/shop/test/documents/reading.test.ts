@@ -32,7 +32,7 @@ test('a 402 in a browser says the price and the ways to pay, with what a program
   await page.getByRole('heading', { level: 1, name: 'Token Price Feed costs $0.25' }).waitFor();
   await page.getByRole('link', { name: /^Try it/ }).waitFor();
   assert.equal(await page.getByText('"x402Version"').isVisible(), false);
-  await page.getByText('For programs').click();
+  await page.getByText('For programs:').click();
   assert(await page.getByText('"x402Version"').isVisible());
   await assertReadable(page, 'a 402 at 390');
   await page.close();

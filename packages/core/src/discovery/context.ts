@@ -1,6 +1,7 @@
 import type { Described } from '../http/operation.ts';
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
+import type { ServiceFigures } from '../service/figures.ts';
 import type { CardSigner } from './card-signature.ts';
 
 /** Everything that a published document may state. The documents are pure functions of this context. */
@@ -22,6 +23,8 @@ export interface DiscoveryContext {
   readonly leftOut: readonly string[];
   /** Whether a service may be sold at this moment; asked again for every rendering. */
   availability(service: Service): Availability;
+  /** How services have answered in the last day. */
+  figures: ServiceFigures;
   /** The ways to pay that work now. Credits always do. */
   readonly rails: { readonly x402: X402Offer | null; readonly mpp: MppOffer | null };
   /** Null while no trial keys are given out. */
@@ -153,7 +156,8 @@ export function fingerprintOf(context: DiscoveryContext): string {
   });
   const networks = context.rails.x402?.networks.map(({ network }) => network) ?? [];
   const trial = context.trial === null ? 'no trial' : 'trial';
-  return `${dayOf(context)}|${trial}|${context.routes.length}|${networks.join()}|${states.join('|')}`;
+  const measuredAt = context.figures.measuredAtMs() ?? 'never';
+  return `${dayOf(context)}|${measuredAt}|${trial}|${context.routes.length}|${networks.join()}|${states.join('|')}`;
 }
 
 /** The lowest and the highest price on the list, as decimal strings; null when nothing is on it. */

@@ -13,29 +13,57 @@ export interface SiteLink {
 export const SITE_LINKS: readonly SiteLink[] = [
   { href: '/services', label: 'Services', page: 'services' },
   { href: '/docs', label: 'Docs', page: 'docs.html' },
+  { href: '/pricing', label: 'Pricing', page: 'pricing' },
   { href: '/yield', label: 'Yield', page: 'yield.html' },
-  { href: '/keys', label: 'Keys', page: 'keys.html' },
+  { href: '/keys', label: 'Key', page: 'keys.html' },
+];
+
+/** The pages of a key's owner, which stand behind the last link of the bar. */
+export const KEY_TABS: readonly SiteLink[] = [
+  { href: '/keys', label: 'Your key', page: 'keys.html' },
+  { href: '/devices', label: 'Devices', page: 'devices.html' },
 ];
 
 /** The links for people at the foot of every page, where they are served. */
 export const FOOT_LINKS = [
-  { href: '/services', label: 'services' },
-  { href: '/docs/guides', label: 'guides' },
-  { href: '/docs/errors', label: 'error codes' },
+  { href: '/services', label: 'Services', column: 'Product' },
+  { href: '/pricing', label: 'Pricing', column: 'Product' },
+  { href: '/yield', label: 'Yield', column: 'Product' },
+  { href: '/keys', label: 'Key', column: 'Product' },
+  { href: '/docs/guides', label: 'Guides', column: 'House' },
+  { href: '/docs/errors', label: 'Error codes', column: 'House' },
 ] as const;
 
 type FootLink = (typeof FOOT_LINKS)[number];
 
-const footer = (contactEmail: string | null, foot: readonly FootLink[]) => `<footer>
-<p>A call is charged only when it is answered. Every answer names its sources; a value that nobody knows is null.${contactEmail === null ? '' : ` Questions: <a href="mailto:${asMarkup(contactEmail)}">${asMarkup(contactEmail)}</a>`}</p>
-${foot.length === 0 ? '' : `<nav aria-label="For people">\n${foot.map(({ href, label }) => `<a href="${href}">${label}</a>`).join('\n')}\n</nav>\n`}<nav aria-label="For programs">
-<a href="/x402/catalog">catalog</a>
-<a href="/openapi.json">openapi.json</a>
-<a href="/llms.txt">llms.txt</a>
-<a href="/.well-known/agent-instructions.json">agent instructions</a>
-<a href="/api/auth/capabilities">capabilities</a>
-</nav>
+/** What programs read, on every server. */
+const PROGRAM_LINKS = [
+  { href: '/x402/catalog', label: 'Catalog' },
+  { href: '/openapi.json', label: 'OpenAPI' },
+  { href: '/llms.txt', label: 'llms.txt' },
+  { href: '/.well-known/agent-instructions.json', label: 'Agent instructions' },
+  { href: '/api/auth/capabilities', label: 'Ways to pay' },
+] as const;
+
+function footer(contactEmail: string | null, foot: readonly FootLink[]): string {
+  const contact =
+    contactEmail === null
+      ? []
+      : [{ href: `mailto:${asMarkup(contactEmail)}`, label: asMarkup(contactEmail) }];
+  const of = (name: FootLink['column']) => foot.filter(({ column }) => column === name);
+  return `<footer>
+<p>A call is charged only when it is answered. Every answer names its sources; a value that nobody knows is null.</p>
+<div class="columns">
+${footColumn('Product', of('Product'))}${footColumn('For programs', PROGRAM_LINKS)}${footColumn('House', [...of('House'), ...contact])}</div>
 </footer>`;
+}
+
+/** @param links with labels as markup */
+function footColumn(title: string, links: readonly { href: string; label: string }[]): string {
+  if (links.length === 0) return '';
+  const items = links.map(({ href, label }) => `<li><a href="${href}">${label}</a></li>`);
+  return `<nav aria-label="${title}">\n<p>${title}</p>\n<ul>\n${items.join('\n')}\n</ul>\n</nav>\n`;
+}
 
 const RIBBON = `<section class="ribbon" aria-label="Sandbox"><p><strong>Sandbox</strong> ${SANDBOX_WARNING}</p></section>\n`;
 
@@ -63,6 +91,7 @@ const PAGE =
  * @param about.path the page's address, for links to it from elsewhere; null: it has none that stays
  * @param about.view what a page with several views shows first
  * @param about.asText the address of the same as Markdown
+ * @param about.tabs pages that belong together with this one
  * @param about.sandbox adds a ribbon at the top that is visible without scripts
  * @param about.shop its name replaces `{{shop}}` in a page's file; `logoUrl` null: the software's own logo
  * @throws Error when the file does not have the contents of a page's file
@@ -73,6 +102,7 @@ export function framed(
     name: string;
     links: readonly SiteLink[];
     foot?: readonly FootLink[];
+    tabs?: readonly SiteLink[];
     baseUrl: string;
     path: string | null;
     view?: string;
@@ -96,6 +126,7 @@ export function framed(
 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#151512">
 <link rel="icon" href="${logo}">
 <link rel="apple-touch-icon" href="/assets/touch.png">
+<link rel="preload" href="/assets/serif-600.woff2" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="/assets/style.css">
 ${own.head?.trim()}
 ${shared(own.head ?? '', shopName, about)}</head>
@@ -105,7 +136,7 @@ ${about.sandbox ? RIBBON : ''}<a class="skip" href="#main">Skip to the content</
 <a class="mark" href="/"><img src="${logo}" alt="" width="26" height="26">${shopName}</a>
 ${own.nav ?? siteNav(about.links, about.name)}
 </header>
-${own.main}
+${withTabs(own.main ?? '', about)}
 ${own.footer ?? footer(about.shop.contactEmail, about.foot ?? [])}
 </body>
 </html>
@@ -137,9 +168,25 @@ function shared(
   ].join('');
 }
 
+/** A page of several that belong together begins with links to all of them. */
+function withTabs(main: string, { tabs = [], name }: { tabs?: readonly SiteLink[]; name: string }): string {
+  if (tabs.length < 2) return main;
+  const links = tabs.map(
+    ({ href, label, page }) =>
+      `<a class="pill" href="${href}"${page === name ? ' aria-current="true"' : ''}>${label}</a>`,
+  );
+  return main.replace(
+    /^<main[^>]*>/,
+    (open) => `${open}\n<nav class="pills" aria-label="Key and devices">${links.join('\n')}</nav>`,
+  );
+}
+
 function siteNav(links: readonly SiteLink[], name: string): string {
+  const isOfKey = KEY_TABS.some(({ page }) => page === name);
+  const isCurrent = (page: string) => page === name || (isOfKey && page === KEY_TABS[0]?.page);
   const lines = links.map(
-    ({ href, label, page }) => `<a href="${href}"${page === name ? ' aria-current="page"' : ''}>${label}</a>`,
+    ({ href, label, page }) =>
+      `<a href="${href}"${isCurrent(page) ? ' aria-current="page"' : ''}>${label}</a>`,
   );
   return ['<nav aria-label="Site">', ...lines, '</nav>'].join('\n');
 }

@@ -3,8 +3,9 @@ import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LOGO_PATH, logoUrlOf, type Shop } from '../shop.ts';
 import type { Route } from './context.ts';
+import { type Groups, groupsFrom } from './groups.ts';
 import { type Guides, NO_GUIDES } from './guides.ts';
-import { asMarkup, FOOT_LINKS, framed, SITE_LINKS } from './page-frame.ts';
+import { asMarkup, FOOT_LINKS, framed, KEY_TABS, SITE_LINKS } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../web');
@@ -17,6 +18,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
+  '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
 };
 
 /**
@@ -66,7 +69,7 @@ function suggested(path: string): string {
 }
 
 /** Addresses of pages that the bar does not link to. Pages about one purchase have none that stays. */
-const OWN_ADDRESSES: Readonly<Record<string, string>> = { 'index.html': '/', 'devices.html': '/devices' };
+const OWN_ADDRESSES: Readonly<Record<string, string>> = { 'devices.html': '/devices' };
 
 /** A page whose main part is made, and not read from a file. */
 export interface MadePage {
@@ -80,6 +83,10 @@ export interface MadePage {
   name?: string;
   /** The file of its script, which it can be read without. */
   script?: string;
+  /** The class of its body; that of what is read unless given. */
+  look?: string;
+  /** False: there is no such page as Markdown. */
+  asText?: boolean;
 }
 
 /** A page's file with its places filled. */
@@ -104,6 +111,8 @@ export interface Pages {
   filled(page: FilledPage): Published;
   /** The documents beside the catalog. */
   guides: Guides;
+  /** The groups of the catalog, in their order. */
+  groups: Groups;
   /** The headers of every page. */
   headers: Readonly<Record<string, string>>;
   /** Sends the page for somebody whose address leads nowhere. @param meant the address that was probably meant */
@@ -117,10 +126,12 @@ export interface Pages {
  * @param about.sandbox adds a ribbon at the top of every page
  * @param about.shop its name and logo appear in the bar at the top
  * @param guides what there is to read beside the catalog
+ * @param groups the paths of services in the groups of the catalog; a service of none stands under its tag
  */
 export function openPages(
   { baseUrl, sandbox, shop }: { baseUrl: string; sandbox: boolean; shop: Shop },
   guides: Guides = NO_GUIDES,
+  groups: Readonly<Record<string, readonly string[]>> = {},
 ): Pages {
   const routes: Route[] = [];
   const files = new Map<string, Published>();
@@ -145,13 +156,17 @@ export function openPages(
   const inFrame: InFrame = (page, about) => {
     const links = SITE_LINKS.filter(({ href }) => isServed(href));
     const foot = FOOT_LINKS.filter(({ href }) => isServed(href));
-    return framed(page, { ...about, links, foot, baseUrl, sandbox, shop: named });
+    const tabs = KEY_TABS.some(({ page: name }) => name === about.name)
+      ? KEY_TABS.filter(({ href }) => isServed(href))
+      : [];
+    return framed(page, { ...about, links, foot, tabs, baseUrl, sandbox, shop: named });
   };
 
   return {
     routes,
     headers,
     guides,
+    groups: groupsFrom(groups),
     made: (page) => publish(HTML, madePage(page, inFrame)),
     filled: (page) => publish(HTML, filledPage(page, inFrame)),
     send(request, reply, name) {
@@ -179,10 +194,13 @@ type InFrame = (
   about: { name: string; path: string | null; view?: string; asText?: string },
 ) => string;
 
-function madePage({ path, title, description, main, name = '', script }: MadePage, inFrame: InFrame): string {
+function madePage(
+  { path, title, description, main, name = '', script, look = 'reading', asText = true }: MadePage,
+  inFrame: InFrame,
+): string {
   const loaded = script === undefined ? '' : `<script type="module" src="/assets/${script}"></script>\n`;
-  const page = `${headOf(title, description)}${loaded}<body class="reading">\n<main id="main" tabindex="-1">\n${main}\n</main>`;
-  return inFrame(page, { name, path, ...(path === null ? {} : { asText: `${path}.md` }) });
+  const page = `${headOf(title, description)}${loaded}<body class="${look}">\n<main id="main" tabindex="-1">\n${main}\n</main>`;
+  return inFrame(page, { name, path, ...(path === null || !asText ? {} : { asText: `${path}.md` }) });
 }
 
 function filledPage({ file, path, title, description, places, view }: FilledPage, inFrame: InFrame): string {

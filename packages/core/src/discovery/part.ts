@@ -16,7 +16,7 @@ export function openDiscovery(
   { rateLimitPerKey }: { rateLimitPerKey: number },
   secrets: Secrets,
   needs: Pick<DiscoveryContext, 'cardCheckout'> & {
-    sales: Pick<DiscoveryContext, 'availability'> & { promisesTrials(): boolean };
+    sales: Pick<DiscoveryContext, 'availability' | 'figures'> & { promisesTrials(): boolean };
     /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
@@ -26,7 +26,7 @@ export function openDiscovery(
 ): Part {
   const { version, baseUrl, sandbox, shelf, nowMs } = house;
   const { cardCheckout, pages } = needs;
-  const { availability } = needs.sales;
+  const { availability, figures } = needs.sales;
   const { routes } = pages;
   const cardSigner = createCardSigner(secrets);
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
@@ -46,6 +46,7 @@ export function openDiscovery(
       return shelf.services;
     },
     availability,
+    figures,
     cardCheckout,
     cardSigner,
     described,

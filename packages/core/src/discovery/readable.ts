@@ -10,6 +10,7 @@ import { fittingBest } from '../service/fitting.ts';
 import { inputSchemaOf, type JsonSchema, outputSchemaOf, propertiesOf } from '../service/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
+import type { Groups } from './groups.ts';
 import { ERRORS_GUIDE, type ErrorCode, type Guide, type Guides } from './guides.ts';
 import { fenced, inMarkdown, row } from './markdown.ts';
 import { formAtRoute, priceWords } from './own-address.ts';
@@ -38,20 +39,25 @@ const MOST_FOUND = 20;
 export interface CatalogView {
   /** Words to search for; empty: all. */
   words: string;
-  /** A category; empty: all. */
+  /** A group of the catalog, or a tag; empty: all. */
   group: string;
   /** A way to pay; empty: any. */
   pays: string;
+  /** What the rows are sorted by; empty: best first where words are searched for, else by groups. */
+  sort: '' | 'price' | 'median' | 'answered';
   /** Services that cannot be sold now too. */
   all: boolean;
 }
 
 /** The services that a view of the catalog shows, the best first where words are searched for. */
-export function inView(context: DiscoveryContext, view: CatalogView): readonly Service[] {
+export function inView(
+  { context, groups }: { context: DiscoveryContext; groups: Groups },
+  view: CatalogView,
+): readonly Service[] {
   const found = view.words === '' ? context.services : fittingBest(view.words, context.services, MOST_FOUND);
   return found.filter(
     (service) =>
-      (view.group === '' || service.tag === view.group) &&
+      (view.group === '' || groups.of(service) === view.group || service.tag === view.group) &&
       (view.pays === '' || waysToPay(service, context).includes(view.pays)) &&
       (view.all || context.availability(service).available),
   );
@@ -67,23 +73,25 @@ export function waysToPay(service: Service, context: DiscoveryContext): readonly
 }
 
 /** The whole catalog, what cannot be sold now too. */
-export function catalogText(context: DiscoveryContext): Readable {
-  const groups = Map.groupBy(context.services, ({ tag }) => tag);
-  const lines = [...groups].flatMap(([tag, services]) => [
-    `## ${inMarkdown(tag)}`,
-    '',
-    row('Service', 'Price', 'Paid by', 'What it sells'),
-    row('---', '---', '---', '---'),
-    ...services.map((service) =>
-      row(
-        `[${inMarkdown(service.name)}](/docs/${service.path})`,
-        `$${priceWords(service)}`,
-        waysToPay(service, context).join(', '),
-        `${context.availability(service).available ? '' : '**Not for sale now.** '}${inMarkdown(service.summary)}`,
+export function catalogText(context: DiscoveryContext, groups: Groups): Readable {
+  const inGroup = Map.groupBy(context.services, groups.of);
+  const lines = groups
+    .among(context.services)
+    .flatMap((group) => [
+      `## ${inMarkdown(group)}`,
+      '',
+      row('Service', 'Price', 'Paid by', 'What it sells'),
+      row('---', '---', '---', '---'),
+      ...(inGroup.get(group) ?? []).map((service) =>
+        row(
+          `[${inMarkdown(service.name)}](/docs/${service.path})`,
+          `$${priceWords(service)}`,
+          waysToPay(service, context).join(', '),
+          `${context.availability(service).available ? '' : '**Not for sale now.** '}${inMarkdown(service.summary)}`,
+        ),
       ),
-    ),
-    '',
-  ]);
+      '',
+    ]);
   return {
     path: CATALOG_PAGE,
     title: 'Services',

@@ -10,6 +10,7 @@ import { htmlOf } from './markdown.ts';
 import { priceWords } from './own-address.ts';
 import { asMarkup } from './page-frame.ts';
 import { type Pages, PICTURE_HEADERS } from './pages.ts';
+import { PRICING_PAGE, pricingText } from './pricing-text.ts';
 import { appendVary, type Published, publish, sendPublished } from './published.ts';
 import {
   CATALOG_PAGE,
@@ -38,17 +39,25 @@ interface Reading {
 /** The routes of everything that can be read. */
 export function readingRoutes(app: FastifyInstance, reading: Reading): void {
   const { context } = reading;
-  const { guides } = reading.pages;
+  const { guides, groups } = reading.pages;
   // Asked for each request: other services may be sold meanwhile.
   const serviceAt = (path: string) => context.services.find((service) => service.path === path);
 
   both(app, reading, CATALOG_PAGE, {
-    text: () => catalogText(context),
+    text: () => catalogText(context, groups),
     page: ({ query }) => {
-      const view = readCatalogView(query, context);
+      const view = readCatalogView(query, { context, groups });
       const make = () => catalogPage(reading, view);
       return Object.keys(Object(query)).length === 0 ? reading.current('page:catalog', make) : make();
     },
+  });
+  both(app, reading, PRICING_PAGE, {
+    text: () => pricingText(context, groups),
+    page: () =>
+      reading.current('page:pricing', () => {
+        const text = pricingText(context, groups);
+        return reading.pages.made({ ...text, main: articleOf(text, guides), name: 'pricing' });
+      }),
   });
   both(app, reading, '/docs', {
     text: () => overviewText(context, guides),
@@ -152,8 +161,9 @@ function send(request: FastifyRequest, reply: FastifyReply, { pages }: Reading, 
 }
 
 function catalogPage({ context, pages }: Reading, view: Parameters<typeof catalogMain>[1]): Published {
-  const { path, title, description } = catalogText(context);
-  const main = catalogMain(context, view);
+  const { groups } = pages;
+  const { path, title, description } = catalogText(context, groups);
+  const main = catalogMain({ context, groups }, view);
   return pages.made({ path, title, description, main, name: 'services', script: 'services.js' });
 }
 

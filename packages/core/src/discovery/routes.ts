@@ -21,6 +21,7 @@ import { CARD_KEYS_PATH } from './card-signature.ts';
 import { catalogDocument } from './catalog.ts';
 import { catalogSearchDocument, readCatalogSearch } from './catalog-search.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
+import { HOME_TITLE, homeMain } from './home-page.ts';
 import { mcpDocument, mcpIntegrationDocument, mcpServerDocument, webToolsDocument } from './mcp-documents.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument, openapiPart, openapiParts } from './openapi.ts';
@@ -231,12 +232,27 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   app.get('/', (request, reply) => {
     appendVary(reply, 'Accept');
     reply.header('link', LINKS);
-    if (wantsPage(request.headers.accept)) return pages.send(request, reply, 'index.html');
+    if (wantsPage(request.headers.accept)) {
+      reply.headers({ ...pages.headers });
+      return send(request, reply, 'page:home', DOCUMENT_SECONDS, () => homePage(context, pages));
+    }
     return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => json(context, welcomeDocument(context)));
   });
 
   pageRoutes(app, pages);
   readingRoutes(app, { context, pages, current: (name, make) => current(name, make) ?? make() });
+}
+
+function homePage(context: DiscoveryContext, pages: Pages): Published {
+  return pages.made({
+    path: '/',
+    title: HOME_TITLE,
+    description: 'Buy single HTTP calls with prepaid credits or a wallet. Charged only when answered.',
+    main: homeMain(context, pages.groups, pages.guides),
+    script: 'home.js',
+    look: 'home',
+    asText: false,
+  });
 }
 
 /** Serves what has one document for each tag or service. */

@@ -9,6 +9,7 @@ import { RECEIPT_OPERATIONS } from '../rails/x402/operations.ts';
 import { secretsOf } from '../secrets/secrets.ts';
 import { definersFor, type Service } from '../service/define.ts';
 import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../service/fields.ts';
+import { NO_FIGURES } from '../service/figures.ts';
 import { TOPUP_OPERATIONS } from '../topup/operations.ts';
 import { answer } from '../words/answer.ts';
 import { createCardSigner } from './card-signature.ts';
@@ -113,6 +114,7 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
             chains: [],
           }
         : { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] },
+    figures: NO_FIGURES,
     rails: { x402: null, mpp: null },
     trial: { creditsUsd: '5.00', lifetimeDays: 7, onePerDays: 7 },
     cardCheckout: false,

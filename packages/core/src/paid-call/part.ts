@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
 import { type Availability, availabilityOf, NO_CAPABILITY } from '../service/availability.ts';
 import type { CatalogLine, Service } from '../service/define.ts';
+import type { ServiceFigures } from '../service/figures.ts';
 import type { Sources } from '../service/sources.ts';
 import { makeChallenge } from './challenge.ts';
 import { PAID_CALL } from './declared.ts';
@@ -27,6 +28,7 @@ import { type CallMetrics, watchCalls } from './metrics.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
 import type { Rail } from './rail.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
+import { measureServices } from './service-figures.ts';
 import type { SettlementStore } from './settlements.ts';
 
 export { PAID_CALL };
@@ -56,6 +58,8 @@ export interface Sales extends Part {
   replicaId(): bigint | null;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
+  /** How the services have answered in the last day. */
+  figures: ServiceFigures;
   /** Whether somebody new would get a trial now, as far as is known. */
   promisesTrials(): boolean;
   /** Opens a door: the rails that pay there, and the form of its answers. */
@@ -137,6 +141,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     shared,
     availability,
     catalog,
+    figures: records.figures,
     payments: createPaymentRefunds(needs.railsOnChains),
     promisesTrials: () => needs.capable().every((part) => part.trialsOpen?.() !== false),
     answersLastMs: settings.answerTtlMs,
@@ -213,7 +218,8 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
   });
   const followedCalls = new FollowedCalls(sql, { nowMs, holder: replica.id });
-  const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests };
+  const figures = measureServices(sql, nowMs);
+  const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
   return { ...sold, reconciler, settlementFinisher, replica, shares };
 }
 
@@ -308,6 +314,7 @@ function jobsOf(
     freeHangUps,
     freeCalls,
     followedCalls,
+    figures,
   }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
@@ -324,6 +331,7 @@ function jobsOf(
     },
     dropping('drop-moved-payments', (limit) => settlements.dropMoved(limit)),
     dropping('forget-free-calls', (limit) => freeCalls.forget(limit)),
+    figures.job,
     { name: 'forget-hang-ups', intervalMs: 3_600_000, run: () => freeHangUps.forget() },
     {
       name: 'pay-shares',
