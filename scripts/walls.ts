@@ -303,10 +303,15 @@ export const CATALOGUE: House = {
       ],
       because: 'What is drawn for an answer knows neither the answer nor who paid for it.',
     },
+    {
+      room: 'preflight/',
+      knows: [],
+      because: 'What is to be signed in, what it would do out; it asks no chain.',
+    },
     { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
     {
       room: 'services/',
-      knows: ['upstreams/', 'quant/', 'compliance/', 'code-analysis/', CORE_PACKAGE],
+      knows: ['upstreams/', 'quant/', 'compliance/', 'code-analysis/', 'preflight/', CORE_PACKAGE],
       because: 'A service knows nothing of money, HTTP or the database.',
     },
     {

@@ -25,6 +25,8 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'prepare a transfer of 1 ETH that I can sign myself': 'transaction-builder',
   'make an invoice link so a customer pays me USDC': 'payment-processing',
   'is this token a honeypot or rug pull': 'contract-scan',
+  'what would this signature allow before I sign it': 'transaction-preflight',
+  'simulate my unsigned transaction and tell me whether it drains me': 'transaction-preflight',
   'generate a new private key': 'instant-agent-wallet',
   'a custodial wallet that you look after for my bot': 'agent-create-wallet',
   'send USDC from base to arbitrum': 'seamless-chain-bridge',

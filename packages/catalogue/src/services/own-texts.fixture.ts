@@ -42,6 +42,13 @@ export const OWN_TEXTS: Readonly<Record<string, readonly string[]>> = {
   'wallet-risk': ['/parts/*/because', '/evidence/*/uid', '/lists/*/title', '/recommendation'],
   'transaction-builder': ['/transaction/value'],
   'payment-processing': ['/transaction/value'],
+  'transaction-preflight': [
+    '/findings/*/detail',
+    '/calls/*/function',
+    '/counterparties/*/known',
+    '/typedData/form',
+    '/coverage/*/why',
+  ],
   'contract-scan': ['/vulnerabilities/*/id', '/proxy/kind', '/owner'],
   'instant-agent-wallet': ['/warning'],
   'agent-create-wallet': ['/agentName', '/purpose'],
