@@ -120,6 +120,35 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
         "ended?.status === 'done' ? ended.availableMicros : null",
         '(ended as { availableMicros: bigint }).availableMicros',
       ],
+      ['if (mustBeRefundable(quote) || streamOf(sale) !== null', 'if (streamOf(sale) !== null'],
+      ['mustBeRefundable(quote) || streamOf(sale) !== null', 'mustBeRefundable(quote)'],
+      [' || service.metered !== null) return false;', ') return false;'],
+      ['return payment.onChain === null || !service.costsMoney;', 'return true;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/call-batch.ts',
+    tests: ['packages/core/src/paid-call/inside/lost-begins.test.ts'],
+    bugs: [
+      ['mayBeLost: batch.every(mayBeLost)', 'mayBeLost: batch.some(mayBeLost)'],
+      ["work.kind === 'begin' && work.call.mayBeLost === true", "work.kind === 'begin'"],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_begin.sql',
+    tests: ['packages/core/src/paid-call/inside/lost-begins.test.ts'],
+    bugs: [["IF p_may_be_lost THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;", '']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_apply.sql',
+    tests: ['packages/core/src/paid-call/inside/lost-begins.test.ts'],
+    bugs: [
+      ["    PERFORM set_config('synchronous_commit', 'off', true);\n", ''],
+      [
+        "    IF nk + nf > 0 THEN RAISE EXCEPTION 'what is kept or ends may not be lost'; END IF;\n",
+        '',
+        'The batch is asked first whether all of it may be lost.',
+      ],
     ],
   },
   {

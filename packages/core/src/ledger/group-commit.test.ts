@@ -19,7 +19,10 @@ function database(
     maxBatch?: number;
     deadlineMs?: number;
     locked?: Set<string>;
+    lanes?: number;
+    laneOf?: (work: string) => number;
     clockMs?: () => number;
+    keysOf?: (work: string) => readonly string[];
   } = {},
 ) {
   const flights: Flight[] = [];
@@ -86,6 +89,34 @@ test('work with a key in common is never away together, not even with two flight
   assert.deepEqual(third.batch, ['a']);
   third.land();
   assert.deepEqual(await Promise.all(twice), ['a!', 'a!', 'b!']);
+});
+
+test('work of two lanes never goes in one batch, and neither waits for the other but for its keys', async () => {
+  const { commits, next } = database({ lanes: 2, laneOf: (work) => (work === work.toUpperCase() ? 1 : 0) });
+  const both = [commits.submit('a'), commits.submit('B'), commits.submit('C')];
+  const [slow, quick] = [await next(), await next()];
+  assert.deepEqual([slow.batch, quick.batch], [['a'], ['B', 'C']]);
+  const more = commits.submit('D');
+  quick.land();
+  const third = await next();
+  assert.deepEqual(third.batch, ['D']);
+  third.land();
+  slow.land();
+  assert.deepEqual(await Promise.all([...both, more]), ['a!', 'B!', 'C!', 'D!']);
+});
+
+test('work that waits for a key of another lane goes when that is back', async () => {
+  const options = { lanes: 2, laneOf: (work: string) => Number(work.length > 1), keysOf: () => ['one key'] };
+  const { commits, next } = database(options);
+  const first = commits.submit('a');
+  const away = await next();
+  const second = commits.submit('bb');
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(commits.depth, 1);
+  away.land();
+  assert.equal(await first, 'a!');
+  (await next()).land();
+  assert.equal(await second, 'bb!');
 });
 
 test('a failed batch is sent again, whole; when all attempts fail everybody hears of it, and the next goes on', async () => {

@@ -30,6 +30,7 @@ export class NoAnswerInTime extends Error {
 
 interface Item<Work, Result> {
   work: Work;
+  lane: Lane<Work, Result>;
   resolve(result: Result): void;
   reject(error: unknown): void;
   /** By the clock of the group. */
@@ -38,6 +39,14 @@ interface Item<Work, Result> {
   unanswered: number;
   lastError: unknown;
   isOver: boolean;
+}
+
+/** Work that goes together. */
+interface Lane<Work, Result> {
+  waiting: Item<Work, Result>[];
+  /** How many of its batches are at the database. */
+  flights: number;
+  isScheduled: boolean;
 }
 
 /** A lock that somebody else holds, and that is not tried for a while. */
@@ -55,10 +64,13 @@ export interface GroupCommitOptions<Work, Result> {
   lockOf(work: Work): string;
   /** Whether a result says that somebody else holds the lock, and nothing was done. */
   isLocked(result: Result): boolean;
+  /** Which of the `lanes` the work goes in, by its number from 0. A batch holds work of one lane; left out where there is one. */
+  laneOf?(work: Work): number;
+  lanes?: number;
   maxBatch: number;
   /** Whether the database answered and would not do it, in contrast to not answering: a batch is then taken apart. */
   isRefusal(error: unknown): boolean;
-  /** How many batches may be at the database at once. */
+  /** How many batches of a lane may be at the database at once. */
   maxFlights: number;
   maxWaiting: number;
   /** How often work is sent that is not answered. It may have been committed, which is why `flush` is idempotent. */
@@ -93,11 +105,9 @@ const LAST_PART = 1 / 4;
 export class GroupCommit<Work, Result> {
   readonly #options: GroupCommitOptions<Work, Result>;
   readonly #clockMs: () => number;
-  #waiting: Item<Work, Result>[] = [];
+  readonly #lanes: readonly Lane<Work, Result>[];
   /** Those that are at the database. */
   readonly #away = new Set<Item<Work, Result>>();
-  #flights = 0;
-  #scheduled = false;
   /** No batch leaves before this: the last one found nobody there. */
   #pausedUntilMs = 0;
   readonly #holds = new Map<string, Hold>();
@@ -111,11 +121,18 @@ export class GroupCommit<Work, Result> {
   constructor(options: GroupCommitOptions<Work, Result>) {
     this.#options = options;
     this.#clockMs = options.clockMs ?? (() => performance.now());
+    this.#lanes = Array.from({ length: options.lanes ?? 1 }, () => ({
+      waiting: [],
+      flights: 0,
+      isScheduled: false,
+    }));
   }
 
   /** How many pieces of work wait for a batch to leave. */
   get depth(): number {
-    return this.#waiting.length;
+    let depth = 0;
+    for (const { waiting } of this.#lanes) depth += waiting.length;
+    return depth;
   }
 
   /**
@@ -124,12 +141,15 @@ export class GroupCommit<Work, Result> {
    * @throws QueueFull at once; NotBegun; NoAnswerInTime, or the database's error, when the outcome is unknown
    */
   submit(work: Work): Promise<Result> {
-    const { maxWaiting, deadlineMs } = this.#options;
-    if (this.#waiting.length >= maxWaiting) return Promise.reject(new QueueFull());
+    const { maxWaiting, deadlineMs, laneOf } = this.#options;
+    if (this.depth >= maxWaiting) return Promise.reject(new QueueFull());
+    const lane = this.#lanes[laneOf?.(work) ?? 0];
+    if (lane === undefined) throw new Error('there is no such lane');
     return new Promise((resolve, reject) => {
       const giveUpAtMs = this.#clockMs() + deadlineMs;
-      this.#waiting.push({
+      lane.waiting.push({
         work,
+        lane,
         resolve,
         reject,
         giveUpAtMs,
@@ -141,22 +161,26 @@ export class GroupCommit<Work, Result> {
         this.#sweptAtMs = this.#clockMs();
         this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
       }
-      this.#schedule();
+      this.#schedule(lane);
     });
   }
 
-  #schedule(): void {
-    if (this.#scheduled || this.#flights >= this.#options.maxFlights || this.#waiting.length === 0) return;
+  #scheduleAll(): void {
+    for (const lane of this.#lanes) this.#schedule(lane);
+  }
+
+  #schedule(lane: Lane<Work, Result>): void {
+    if (lane.isScheduled || lane.flights >= this.#options.maxFlights || lane.waiting.length === 0) return;
     const pauseMs = this.#pausedUntilMs - this.#clockMs();
     if (pauseMs > 0) {
       this.#wakeIn(pauseMs);
       return;
     }
-    this.#scheduled = true;
+    lane.isScheduled = true;
     // Requests that arrive in the same turn of the event loop share the first batch.
     setImmediate(() => {
-      this.#scheduled = false;
-      void this.#fly();
+      lane.isScheduled = false;
+      void this.#fly(lane);
     });
   }
 
@@ -167,21 +191,22 @@ export class GroupCommit<Work, Result> {
     this.#wakeAtMs = atMs;
     this.#wake = setTimeout(() => {
       this.#wake = undefined;
-      this.#schedule();
+      this.#scheduleAll();
     }, pauseMs);
   }
 
-  async #fly(): Promise<void> {
-    const batch = this.#takeBatch();
+  async #fly(lane: Lane<Work, Result>): Promise<void> {
+    const batch = this.#takeBatch(lane);
     if (batch.length === 0) return;
     const keys = batch.flatMap(({ work }) => this.#options.keysOf(work));
     for (const key of keys) this.#busyKeys.add(key);
     for (const item of batch) this.#away.add(item);
-    this.#flights += 1;
+    lane.flights += 1;
     await this.#deliver(batch);
-    this.#flights -= 1;
+    lane.flights -= 1;
     for (const key of keys) this.#busyKeys.delete(key);
-    this.#schedule();
+    // Work of another lane may have waited for these keys.
+    this.#scheduleAll();
   }
 
   /**
@@ -219,10 +244,12 @@ export class GroupCommit<Work, Result> {
     return true;
   }
 
-  /** Puts work that is not over first in line. */
+  /** Puts work of one lane that is not over first in line. */
   #again(items: readonly Item<Work, Result>[]): void {
     for (const item of items) this.#away.delete(item);
-    this.#waiting = items.filter(({ isOver }) => !isOver).concat(this.#waiting);
+    const [first] = items;
+    if (first !== undefined)
+      first.lane.waiting = items.filter(({ isOver }) => !isOver).concat(first.lane.waiting);
   }
 
   #putAside(item: Item<Work, Result>, lock: string): void {
@@ -260,7 +287,7 @@ export class GroupCommit<Work, Result> {
     this.#wakeIn(pauseMs);
   }
 
-  #takeBatch(): Item<Work, Result>[] {
+  #takeBatch(lane: Lane<Work, Result>): Item<Work, Result>[] {
     const { maxBatch, keysOf, lockOf, deadlineMs } = this.#options;
     const taken: Item<Work, Result>[] = [];
     const left: Item<Work, Result>[] = [];
@@ -269,7 +296,7 @@ export class GroupCommit<Work, Result> {
     let nextMs = Number.POSITIVE_INFINITY;
     /** Of work that waits for one lock, one piece asks. */
     const asking = new Set<string>();
-    for (const item of this.#waiting) {
+    for (const item of lane.waiting) {
       if (item.isOver) continue;
       const own = taken.length < maxBatch ? keysOf(item.work) : undefined;
       const lock = this.#holds.size === 0 ? undefined : lockOf(item.work);
@@ -292,7 +319,7 @@ export class GroupCommit<Work, Result> {
         taken.push(item);
       }
     }
-    this.#waiting = left;
+    lane.waiting = left;
     if (taken.length === 0 && Number.isFinite(nextMs)) this.#wakeIn(Math.max(1, nextMs - nowMs));
     return taken;
   }
@@ -307,8 +334,18 @@ export class GroupCommit<Work, Result> {
     for (const item of this.#away) {
       if (nowMs >= item.giveUpAtMs) end(item, () => item.reject(new NoAnswerInTime(item.lastError)));
     }
+    for (const lane of this.#lanes) this.#sweepWaiting(lane, nowMs);
+    for (const [lock, { untilMs }] of this.#holds) {
+      if (nowMs - untilMs > this.#options.deadlineMs) this.#holds.delete(lock);
+    }
+    if (this.depth + this.#away.size + this.#holds.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
+  }
+
+  #sweepWaiting(lane: Lane<Work, Result>, nowMs: number): void {
     let anyOver = false;
-    for (const item of this.#waiting) {
+    for (const item of lane.waiting) {
       if (nowMs < item.giveUpAtMs) continue;
       anyOver = true;
       const why = this.#holds.has(this.#options.lockOf(item.work)) ? 'locked' : 'not sent';
@@ -316,13 +353,7 @@ export class GroupCommit<Work, Result> {
         item.reject(item.unanswered === 0 ? new NotBegun(why) : new NoAnswerInTime(item.lastError)),
       );
     }
-    if (anyOver) this.#waiting = this.#waiting.filter(({ isOver }) => !isOver);
-    for (const [lock, { untilMs }] of this.#holds) {
-      if (nowMs - untilMs > this.#options.deadlineMs) this.#holds.delete(lock);
-    }
-    if (this.depth + this.#away.size + this.#holds.size > 0) return;
-    clearInterval(this.#sweeper);
-    this.#sweeper = undefined;
+    if (anyOver) lane.waiting = lane.waiting.filter(({ isOver }) => !isOver);
   }
 }
 

@@ -5,6 +5,7 @@
 -- caller sees to it).
 -- f_phase: 3 captures, 4 releases; as in the ledger. f_kept: whether the call must be kept (3) or authorized (0).
 -- p_holder: the process that runs them, by its row in `replicas`.
+-- p_may_be_lost: as in `calls_begin`; only for begins.
 --
 -- b_status[i]:  0 authorized   1 not enough available   2 above the day's cap   3 the id is taken
 --              10 key revoked  11 key expired  12 key frozen  13 above the cap per call
@@ -36,7 +37,7 @@ CREATE OR REPLACE FUNCTION calls_apply(
   f_account bigint[], f_id uuid[], f_phase smallint[], f_price bigint[], f_revenue bigint[], f_service text[],
   f_outcome text[], f_kept boolean[], f_transaction text[], f_block bigint[], f_answer_status smallint[],
   f_answer_headers text[], f_answer_body text[],
-  p_answer_ttl interval, p_now timestamptz, p_holder bigint,
+  p_answer_ttl interval, p_now timestamptz, p_holder bigint, p_may_be_lost boolean,
   OUT b_status smallint[], OUT b_available bigint[], OUT b_answered uuid[],
   OUT b_in_flight bigint[], OUT b_known boolean[], OUT seen_at text, OUT k_status smallint[],
   OUT f_status smallint[], OUT f_available bigint[]
@@ -64,6 +65,10 @@ DECLARE
   held_calls uuid[];
   any_of_house boolean;
 BEGIN
+  IF p_may_be_lost THEN
+    IF nk + nf > 0 THEN RAISE EXCEPTION 'what is kept or ends may not be lost'; END IF;
+    PERFORM set_config('synchronous_commit', 'off', true);
+  END IF;
   seen_at := clock_timestamp()::text;
   b_in_flight := array_fill(0::bigint, ARRAY[nb]);
   b_known := array_fill(true, ARRAY[nb]);

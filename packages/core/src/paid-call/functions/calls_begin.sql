@@ -17,12 +17,16 @@
 -- and no call comes twice (the caller sees to it). p_identity, p_fingerprint: NULL arrays where no call has one; p_free,
 -- p_per_minute, p_per_day as well: the terms of its account's keys, as in `call_terms_take`.
 --
+-- p_may_be_lost: whether the commit need not wait for the disk. A crash then undoes all of it: what is reserved, claimed and
+-- counted. Only in a statement that holds nothing else, because it is set for all of the transaction.
+--
 -- status[i], available[i], answered[i]: as b_* of `calls_apply`, and 4, 14, 15 as in `call_terms_take`. answered is NULL where
 -- no call has an identity. A free call has the price 0, and no transfer.
 CREATE OR REPLACE FUNCTION calls_begin(
   p_account bigint[], p_id uuid[], p_key bigint[], p_rail text[], p_service text[], p_price bigint[],
   p_revenue bigint[], p_ttl_ms integer[], p_identity text[], p_fingerprint bytea[], p_now timestamptz,
   p_holder bigint, p_free integer[], p_per_minute integer[], p_per_day integer[],
+  p_may_be_lost boolean,
   OUT status smallint[], OUT available bigint[], OUT answered uuid[]
 )
 LANGUAGE plpgsql VOLATILE
@@ -46,6 +50,7 @@ DECLARE
   taken smallint;
   found integer;
 BEGIN
+  IF p_may_be_lost THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
   status := array_fill(0::smallint, ARRAY[n]);
   available := array_fill(0::bigint, ARRAY[n]);
   IF p_identity IS NOT NULL THEN

@@ -45,6 +45,11 @@ export interface BatchSettings {
   holder: bigint | null;
 }
 
+/** The settings of one statement. Whatever stands in it is durable when it is answered, unless all of it may be lost. */
+interface StatementSettings extends BatchSettings {
+  mayBeLost: boolean;
+}
+
 /** What the functions return, as far as they were called; `calls_apply` under its own names. */
 interface Answered {
   b_status: number[];
@@ -79,11 +84,15 @@ export function isPlain({ kind, call }: CallWork): boolean {
   return kind === 'begin' ? call.onChainIdentity === null : call.settled === undefined;
 }
 
+/** Whether its commit need not wait until it is on disk. */
+export const mayBeLost = (work: CallWork): boolean => work.kind === 'begin' && work.call.mayBeLost === true;
+
 /** Whether it takes less than was reserved, which the lean function alone can do. */
 const isMeasured = (work: CallWork): boolean => work.kind === 'finish' && work.call.takenMicros !== undefined;
 
 /**
- * Runs a batch in one statement and one commit. Running it again changes nothing.
+ * Runs a batch in one statement and one commit. Running it again changes nothing. It is durable when this returns, unless
+ * all of it may be lost: what takes or keeps a price is never seen before it is durable.
  *
  * @param plainly which of the begins and finishes the two lean functions do
  * @returns one outcome for each item of work, in order
@@ -112,10 +121,11 @@ export async function applyCalls(
       places[2].push(index);
     }
   }
+  const ofStatement = { ...settings, mayBeLost: batch.every(mayBeLost) };
   const parts = [
-    general.length > 0 ? generalPart(general, settings) : null,
+    general.length > 0 ? generalPart(general, ofStatement) : null,
     finishes.length > 0 ? finishPart(finishes, settings) : null,
-    begins.length > 0 ? beginPart(begins, settings) : null,
+    begins.length > 0 ? beginPart(begins, ofStatement) : null,
   ];
   const asked = parts.filter((part) => part !== null);
   const [first] = asked;
@@ -137,7 +147,7 @@ export async function applyCalls(
   return outcomes;
 }
 
-function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part {
+function beginPart(calls: readonly CallToBegin[], settings: StatementSettings): Part {
   const column = (pick: (call: CallToBegin) => Cell) => arrayLiteral(calls.map(pick));
   const anyIdentity = calls.some(({ identity }) => identity !== null);
   const anyTerms = calls.some(({ terms }) => terms !== undefined);
@@ -153,7 +163,8 @@ function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part
       ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint,
       ${anyTerms ? column((c) => c.terms?.freeCallsPerDay ?? null) : null}::text::integer[],
       ${anyTerms ? column((c) => c.terms?.callsPerMinute ?? null) : null}::text::integer[],
-      ${anyTerms ? column((c) => c.terms?.callsPerDay ?? null) : null}::text::integer[]
+      ${anyTerms ? column((c) => c.terms?.callsPerDay ?? null) : null}::text::integer[],
+      ${String(settings.mayBeLost)}::text::boolean
     ) b`,
     outcomes: (answered) =>
       calls.map(
@@ -188,7 +199,7 @@ function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Pa
   };
 }
 
-function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part {
+function generalPart(batch: readonly CallWork[], settings: StatementSettings): Part {
   const begins = batch.filter((work) => work.kind === 'begin').map((work) => work.call);
   const keeps = batch.filter((work) => work.kind === 'keep').map((work) => work.call);
   const finishes = batch.filter((work) => work.kind === 'finish').map((work) => work.call);
@@ -225,7 +236,8 @@ function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part 
       ${f((c) => c.settled?.transaction ?? null)}::text::text[],
       ${f((c) => c.settled?.blockNumber ?? null)}::text::bigint[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
       ${f(headersOf)}::text::text[], ${f((c) => c.answer?.body ?? null)}::text::text[],
-      ${ttlOf(settings)}::interval, ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint
+      ${ttlOf(settings)}::interval, ${isoOf(settings.nowMs)}::timestamptz, ${textOf(settings.holder)}::text::bigint,
+      ${String(settings.mayBeLost)}::text::boolean
     ) g`,
     outcomes(answered) {
       let begin = 0;

@@ -33,6 +33,11 @@ export interface CallToBegin extends PricedCall {
   fingerprint: Buffer | null;
   /** After this time the reconciler may release the call. */
   ttlMs: number;
+  /**
+   * Whether a crash of the database may forget that it was begun: then it cannot be kept or captured, and is uncharged. Only for a
+   * call on which nobody outside acts, and of which nothing leaves, before a later commit. Absent: it may not.
+   */
+  mayBeLost?: boolean;
   /** What the seller gives to its key; absent: nothing but the price. */
   terms?: CallBounds | undefined;
 }

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../http/problem.ts';
 import { NotBegun, QueueFull } from '../../ledger/group-commit.ts';
-import { CALL, saleOf, storeThat } from '../sale.fixture.ts';
-import type { FinishOutcome, PricedCall } from './call-steps.ts';
+import type { EventStream, Service } from '../../service/define.ts';
+import type { Chains, OnChainPayment, Quote } from '../rail.ts';
+import { CALL, SERVICE, saleOf, storeThat } from '../sale.fixture.ts';
+import type { Sale } from '../sale.ts';
+import type { CallToBegin, FinishOutcome, PricedCall } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
 import { CallerGone } from './outcome.ts';
 import { notBegun } from './refusal.ts';
@@ -44,6 +47,62 @@ test('a ledger that breaks off has perhaps reserved: it is given back, and nothi
   await assert.rejects(reservations.begin(CALL, sale, null), { status: 503, code: 'LEDGER_UNAVAILABLE' });
   assert.equal(sale.money.fate, 'free');
   assert.deepEqual(finished, [{ ...CALL, capture: false, outcome: 'BEGIN_UNKNOWN', answer: null }]);
+});
+
+/** Whether the begin of a sale may be lost. */
+async function mayBeLost(sale: Sale): Promise<boolean> {
+  const begun: CallToBegin[] = [];
+  const { reservations } = beginning(
+    (call) => {
+      begun.push(call);
+      return Promise.resolve({ status: 'running' });
+    },
+    [0, 1_000_000],
+  );
+  await reservations.begin(CALL, sale, null);
+  return begun[0]?.mayBeLost === true;
+}
+
+/** A sale of a service that differs from the plain one. */
+const saleWith = (
+  how: Parameters<typeof saleOf>[0],
+  more: Partial<Service>,
+  quoted: Partial<Quote> = {},
+): Sale => {
+  const sale = saleOf(how);
+  return { ...sale, quote: { ...sale.quote, service: { ...SERVICE, ...more }, ...quoted } };
+};
+
+test('only the begin of a read may be lost, of which nothing leaves and for which no money moves before a later commit', async () => {
+  const named = { identity: 'key:k-1' };
+  const paid = {
+    ...named,
+    onChain: { movedBefore: true } as OnChainPayment,
+    chains: { canRefund: () => true } as unknown as Chains,
+  };
+  const stream = { form: 'events', field: 'live', timeoutMs: 1, async *run() {} } as unknown as EventStream;
+  const streamed = saleWith(named, { stream });
+  for (const [what, sale, expected] of [
+    ['a read with a key', saleOf(named), true],
+    ['a read that costs money, with a key', saleWith(named, { costsMoney: true }), true],
+    ['a read paid on a chain', saleOf(paid), true],
+    ['a write', saleWith(named, { effect: 'write' }), false],
+    ['a write paid on a chain', saleWith(paid, { effect: 'write' }), false],
+    ['a read whose unknown payer settles first', saleWith(paid, { costsMoney: true }), false],
+    ['what settles first by its terms', saleWith(named, {}, { settlesFirst: true }), false],
+    ['a metered read', saleWith(named, { metered: {} as NonNullable<Service['metered']> }), false],
+    ['a stream that was not asked for', streamed, true],
+    [
+      'a stream',
+      {
+        ...streamed,
+        input: { live: true },
+        request: { ...streamed.request, openStream: () => assert.fail() },
+      },
+      false,
+    ],
+  ] as const)
+    assert.equal(await mayBeLost(sale), expected, what);
 });
 
 test('a call that had no turn has reserved nothing, and gives nothing back', async () => {

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../http/problem.ts';
 import { NotBegun, QueueFull } from '../../ledger/group-commit.ts';
-import { inFlightOf, longestMs, type Sale } from '../sale.ts';
+import { mustBeRefundable } from '../rail.ts';
+import { inFlightOf, longestMs, type Sale, streamOf } from '../sale.ts';
 import type { Settlement, SettlementStore } from '../settlements.ts';
 import type { BeginOutcome, FinishOutcome, PaymentInFlight, PricedCall, StoredAnswer } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
@@ -100,6 +101,7 @@ export class Reservations {
         inFlight,
         fingerprint,
         ttlMs: longestMs(sale) + RECONCILE_GRACE_MS,
+        mayBeLost: mayBeLost(sale),
         terms: sale.terms,
       })
       .catch((error: unknown) => {
@@ -192,4 +194,16 @@ export class Reservations {
   async release(call: PricedCall, outcome: string): Promise<void> {
     await this.#parts.calls.finish({ ...call, capture: false, outcome, answer: null }).catch(() => {});
   }
+}
+
+/**
+ * Whether the database may forget that the call was begun, if it crashes before the call is kept or captured. Not where its money
+ * may move before its service runs (whether a payer is known turns out as it begins), where pieces of its answer leave before the
+ * capture, or where an answer may turn out to cost nothing and leave without one.
+ */
+function mayBeLost(sale: Sale): boolean {
+  const { quote, payment } = sale;
+  const { service } = quote;
+  if (mustBeRefundable(quote) || streamOf(sale) !== null || service.metered !== null) return false;
+  return payment.onChain === null || !service.costsMoney;
 }
