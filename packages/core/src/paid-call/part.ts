@@ -18,6 +18,7 @@ import { type CallStore, createCallStore } from './inside/calls.ts';
 import { SettlementFinisher } from './inside/finish-settlements.ts';
 import { createFreeCalls } from './inside/free-calls.ts';
 import { namedCallOperations, namedCallRoute } from './inside/named-call-route.ts';
+import { onceATurn } from './inside/once-a-turn.ts';
 import { createPaymentRefunds, type PaymentRefunds } from './inside/payment-refunds.ts';
 import { createReconciler, type Reconciler } from './inside/reconcile-calls.ts';
 import { createRequestNotes, NOTES_FORGOTTEN_AT_ONCE } from './inside/request-notes.ts';
@@ -244,13 +245,14 @@ function shareWithDoors(
     return found === undefined ? NO_CAPABILITY : { ...found, unable: found.unable?.() ?? null };
   };
   const availability = (service: Service) => availabilityOf(service, sources.health, standing);
-  const catalog = (): CatalogLine[] =>
+  const catalog = onceATurn((): readonly CatalogLine[] =>
     house.shelf.services.map((service) => {
       const { path, name, tag, priceUsd, summary, example, featured } = service;
       const { available, chains } = availability(service);
       const aliasOf = service.aliasOf ?? null;
       return { path, name, tag, priceUsd, summary, example, featured, available, aliasOf, chains };
-    });
+    }),
+  );
   return {
     calls,
     settlements,
