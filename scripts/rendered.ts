@@ -42,8 +42,8 @@ function variables(): string[] {
     '| Variable | Default | Meaning | Secret |',
     '|---|---|---|---|',
     ...variablesOf(DECLARED).map(
-      ({ name, fallback, describe, secret }) =>
-        `| \`${name}\` | ${cell(fallback)} | ${describe} | ${secret === true ? 'yes' : ''} |`,
+      ({ name, fallback, describe, secret, renewed }) =>
+        `| \`${name}\` | ${cell(fallback)} | ${describe} | ${secret === true ? (renewed === true ? 'yes, renewed' : 'yes') : ''} |`,
     ),
   ];
 }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { privateKeyToAddress } from 'viem/accounts';
 import { upstreamsOf } from '../../../packages/catalogue/src/upstreams/declared.ts';
-import { ConfigError, readConfig, variablesOf } from '../../../packages/core/src/config.ts';
+import { ConfigError, readConfig, renewSecrets, variablesOf } from '../../../packages/core/src/config.ts';
 import { DATABASE } from '../../../packages/core/src/db/declared.ts';
 import { DECLARED } from './app.ts';
 
@@ -270,4 +273,92 @@ test('no secret is shown by whoever writes the configuration into a log', () => 
     Object.keys(environment).filter((name) => !secret.includes(name)),
     [],
   );
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'secrets-'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const write = (name: string, text: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const secrets = VARIABLES.filter(({ secret }) => secret === true);
+
+  test('is read without the end of its line, and any secret may stand in one', () => {
+    const config = readConfig(
+      {
+        FAREBOX_SECRET_FILE: write('secret', `${SECRET}\r\n`),
+        METRICS_TOKEN_FILE: write('m', 'm'.repeat(16)),
+      },
+      DECLARED,
+    );
+    assert.equal(config.secrets.secrets.reveal().versions.current.value, SECRET);
+    assert.equal(config.operations.secrets.reveal().metricsToken, 'm'.repeat(16));
+    assert(secrets.length > 20);
+    const missing = Object.fromEntries(secrets.map(({ name }) => [`${name}_FILE`, join(folder, 'gone')]));
+    assert.deepEqual(
+      problems({ ...PRODUCTION, FAREBOX_SECRET: '', ...missing }).toSorted(),
+      secrets.map(({ name }) => `${name}_FILE: names a file that cannot be read (ENOENT)`).toSorted(),
+    );
+    const names = new Set(VARIABLES.map(({ name }) => name));
+    assert.deepEqual(
+      secrets.filter(({ name }) => names.has(`${name}_FILE`)),
+      [],
+    );
+  });
+
+  test('is refused beside the secret itself, and so is a file that holds none, or is none', () => {
+    const refusal = (file: string, more = {}) =>
+      problems({ FAREBOX_SECRET: SECRET, METRICS_TOKEN_FILE: file, ...more }).join();
+    const good = write('good', 'a token of the tests');
+    assert.equal(refusal(good), '');
+    assert.equal(
+      refusal(good, { METRICS_TOKEN: 'a token of the tests' }),
+      'METRICS_TOKEN_FILE: is set, and so is METRICS_TOKEN. Set one of them',
+    );
+    assert.equal(refusal(good, { METRICS_TOKEN: '' }), '', 'an empty value counts as not set');
+    assert.match(refusal(write('empty', ' \n')), /^METRICS_TOKEN_FILE: names an empty file$/);
+    assert.match(refusal(write('lines', 'first line\nsecond line')), /: names a file of several lines/);
+    assert.match(refusal(write('large', 'x'.repeat(65_537))), /: names a file of more than 65536 bytes$/);
+    assert.match(refusal(folder), /: names no file$/);
+    assert.match(refusal(write('short', 'short')), /^METRICS_TOKEN: must have at least 16 characters$/);
+    assert.deepEqual(problems({ ...PRODUCTION, RATE_LIMIT_PER_KEY_FILE: good }), [
+      'RATE_LIMIT_PER_KEY_FILE: there is no such variable',
+    ]);
+  });
+
+  test('is in force at once where its part takes it, and changes nothing while anything is wrong', () => {
+    const environment = {
+      FAREBOX_SECRET_FILE: write('secret', SECRET),
+      METRICS_TOKEN_FILE: write('metrics', 'the first token of the tests'),
+      UPSTREAM_COINGECKO_API_KEY_FILE: write('coingecko', 'first'),
+      CARD_PROVIDER_KEY_FILE: write('card', 'sk_test_0123456789'),
+      CARD_WEBHOOK_SECRET: 'whsec_0123456789',
+    };
+    const config = readConfig(environment, DECLARED);
+    const { coingecko } = upstreamsOf(config.sources, []);
+    const renew = () => renewSecrets(config, environment, DECLARED);
+    assert.deepEqual(renew(), { renewed: [], waiting: [] });
+
+    write('metrics', 'the second token of the tests');
+    write('coingecko', '');
+    assert.throws(renew, ConfigError);
+    assert.equal(config.operations.secrets.reveal().metricsToken, 'the first token of the tests');
+
+    write('coingecko', 'second');
+    write('card', 'sk_test_9876543210');
+    write('secret', `${SECRET},${[...SECRET].toReversed().join('')}`);
+    assert.deepEqual(renew(), {
+      renewed: ['UPSTREAM_COINGECKO_API_KEY', 'METRICS_TOKEN', 'CARD_PROVIDER_KEY'],
+      waiting: ['FAREBOX_SECRET'],
+    });
+    assert.equal(config.operations.secrets.reveal().metricsToken, 'the second token of the tests');
+    assert.equal(coingecko.apiKey, 'second');
+    assert.equal(config.cards.secrets.reveal().secretKey, 'sk_test_9876543210');
+    assert.equal(config.secrets.secrets.reveal().versions.all.length, 1);
+  });
 });

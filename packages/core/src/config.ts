@@ -3,6 +3,7 @@
  * checked at the start, and handed out. `docs/configuration.md` shows all of it in one table, which a test holds.
  */
 import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { StartError } from '@farebox/process/start-error';
 import { z } from 'zod';
 import type { DATABASE } from './db/declared.ts';
@@ -19,6 +20,7 @@ import {
   whole,
 } from './declared.ts';
 import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
+import { fileVariableOf, textOf } from './secret-files.ts';
 import { OWN_NAME, type Shop, shopLogo, shopName } from './shop.ts';
 import { mixturesOfWorlds } from './world.ts';
 
@@ -202,7 +204,17 @@ export type ConfigOf<Parts extends readonly AnyDeclared[]> = {
 
 /** How to reach the configured database. */
 export function databaseOf({ database }: { database: Configured<typeof DATABASE.variables> }) {
-  return { ...database.settings, ...database.secrets.reveal() };
+  return {
+    ...database.settings,
+    ...database.secrets.reveal(),
+    passwordNow: () => passwordIn(database.secrets.reveal().databaseUrl),
+  };
+}
+
+/** The password in the address of a database; null: there is none. */
+function passwordIn(url: string | null): string | null {
+  const [, password] = /^[^/]*\/\/[^@/?]*?:([^@/?]*)@/.exec(url ?? '') ?? [];
+  return password === undefined || password === '' ? null : decodeURIComponent(password);
 }
 
 /** Everything that is wrong with the environment, a line each. */
@@ -232,7 +244,8 @@ const BUILDERS_OWN = 'SOURCE_DATE_EPOCH';
  * do is a mistake rather than somebody else's.
  */
 function misspelt(environment: object, variables: readonly Variable[]): string[] {
-  const names = new Set(variables.map(({ name }) => name));
+  const files = variables.map(fileVariableOf).filter((name) => name !== null);
+  const names = new Set([...variables.map(({ name }) => name), ...files]);
   const prefixes = new Set(
     [...names].flatMap((name) => (name.includes('_') ? [name.slice(0, name.indexOf('_') + 1)] : [])),
   );
@@ -271,7 +284,12 @@ export function readConfig<const Parts extends readonly AnyDeclared[]>(
     const values: Record<string, unknown> = {};
     for (const [key, variable] of Object.entries<Variable>(declared.variables)) {
       const { name, shape, fallback } = variable;
-      const text = environment[name] === '' ? fallback : (environment[name] ?? fallback);
+      const given = textOf(environment, variable);
+      if ('problem' in given) {
+        problems.push(given.problem);
+        continue;
+      }
+      const text = given.text ?? fallback;
       const parsed = text === null ? null : shape.safeParse(text);
       if (parsed?.success === false)
         problems.push(`${name}: ${parsed.error.issues[0]?.message ?? 'is invalid'}`);
@@ -293,6 +311,36 @@ export function readConfig<const Parts extends readonly AnyDeclared[]>(
   const configured = read.map(({ declared, values }) => [declared.name, apart(declared.variables, values)]);
   const config = Object.fromEntries(configured) as Record<string, Configured<Variables>>;
   return { ...config, house: settledHouse(config.house as never) } as ConfigOf<Parts>;
+}
+
+/**
+ * Reads the files of secrets again, and hands each part the new ones that it takes while it runs.
+ *
+ * @param config as `readConfig` made it of the same environment and parts
+ * @returns the names of the variables that are in force from now on, and of those that wait for the next start
+ * @throws ConfigError when anything is wrong; nothing has changed then
+ */
+export function renewSecrets(
+  config: object,
+  environment: Readonly<Record<string, string | undefined>>,
+  parts: readonly AnyDeclared[],
+): { renewed: string[]; waiting: string[] } {
+  const kept = config as Readonly<Record<string, Configured<Variables>>>;
+  const read = readConfig(environment, parts) as Readonly<Record<string, Configured<Variables>>>;
+  const changed = parts.flatMap(({ name: part, variables }) => {
+    const [before, after] = [kept[part]?.secrets, read[part]?.secrets];
+    if (before === undefined || after === undefined) return [];
+    const [old, fresh]: Readonly<Record<string, unknown>>[] = [before.reveal(), after.reveal()];
+    return Object.entries<Variable>(variables)
+      .filter(([key]) => !isDeepStrictEqual(old?.[key], fresh?.[key]))
+      .map(([key, { name, renewed }]) => ({ before, key, value: fresh?.[key], name, renewed }));
+  });
+  const now = changed.filter(({ renewed }) => renewed === true);
+  for (const { before, key, value } of now) before.renew({ [key]: value });
+  return {
+    renewed: now.map(({ name }) => name),
+    waiting: changed.flatMap(({ name, renewed }) => (renewed === true ? [] : [name])),
+  };
 }
 
 function settledHouse({ settings }: Configured<typeof HOUSE.variables>): HouseSettings {

@@ -18,6 +18,8 @@ export interface Variable<Output = unknown> {
   /** Set when nothing starts without a value. */
   required?: true;
   secret?: true;
+  /** Set for a secret that its part takes at once when its file is read again; others wait for the next start. */
+  renewed?: true;
 }
 
 /** Under the names that the part itself has for them. */
@@ -94,9 +96,13 @@ export function booksOf(parts: readonly Pick<Declared, 'books'>[]): readonly Aud
 
 /** Secret values that cannot be shown by accident: they do not appear in JSON, logs, inspectors or template strings. */
 export class Sealed<Values extends object> {
-  readonly #values: Values;
+  #values: Values;
   constructor(values: Values) {
     this.#values = values;
+  }
+  /** Puts new values in the place of these; who reveals them next has the new ones. */
+  renew(values: Partial<Values>): void {
+    this.#values = { ...this.#values, ...values };
   }
   /** Returns the values, for the code that uses them at once and passes them to no other. */
   reveal(): Values {

@@ -4,14 +4,23 @@
 import { StartError } from '@farebox/process/start-error';
 import { listenForStop } from '@farebox/process/stop-signals';
 import pino, { type Logger } from 'pino';
-import { type AnyDeclared, ConfigError, type ConfigOf, databaseOf, readConfig } from './config.ts';
-import { DATABASE } from './db/declared.ts';
+import {
+  type AnyDeclared,
+  ConfigError,
+  type ConfigOf,
+  databaseOf,
+  readConfig,
+  renewSecrets,
+  variablesOf,
+} from './config.ts';
+import type { DATABASE } from './db/declared.ts';
 import { OpeningStopped, openDatabase } from './db/open.ts';
 import type { Silence } from './db/silence.ts';
 import { createStartPatience } from './db/start-patience.ts';
 import type { HouseNeeds, Server } from './house.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
+import { hasSecretFiles } from './secret-files.ts';
 import { chooseServices } from './service/choose.ts';
 import type { Service } from './service/define.ts';
 import { isDatabaseLost } from './words/database-away.ts';
@@ -69,6 +78,7 @@ async function run<const Parts extends WithDatabase>(
   const config = readConfig(environment, shop.declared);
   const { publicUrl, drainDelayMs, drainTimeoutMs, logLevel } = config.house;
   const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
+  const renewsSecrets = renewOnHangUp(config, environment, { declared: shop.declared, logger });
   const services = await shop.services();
   const withheld = shop.withheld?.().map((path) => `!${path}`) ?? [];
   const chosen = choose(services, [...config.house.services, ...withheld]);
@@ -76,7 +86,7 @@ async function run<const Parts extends WithDatabase>(
   const patience = createStartPatience({
     waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
   });
-  const opened = databaseOf(readConfig(environment, [DATABASE], { all: false }));
+  const opened = databaseOf(config as ConfigOf<WithDatabase>);
   let isReady = false;
   void toldToStop.then((signal) => {
     if (isReady) return;
@@ -105,7 +115,7 @@ async function run<const Parts extends WithDatabase>(
     await listen(app.http, config.house);
     const jobs = startJobs(app.jobs, (job, error) => logger.error({ job, err: error }, 'job failed'));
     stop.push(() => jobs.stop());
-    process.send?.({ ready: true, baseUrl });
+    process.send?.({ ready: true, baseUrl, renewsSecrets });
     logger.info({ baseUrl, services: chosen.services.length, version }, 'listening');
     endWithFaultsOfOurs(logger);
 
@@ -126,6 +136,25 @@ async function run<const Parts extends WithDatabase>(
     await stopAll();
     throw error;
   }
+}
+
+/** Reads secrets again that stand in files, whenever the process gets SIGHUP. Without such files the signal is left as it is. */
+function renewOnHangUp(
+  config: object,
+  environment: Readonly<Record<string, string | undefined>>,
+  { declared, logger }: { declared: readonly AnyDeclared[]; logger: Logger },
+): boolean {
+  if (!hasSecretFiles(environment, variablesOf(declared))) return false;
+  process.on('SIGHUP', () => {
+    try {
+      const { renewed, waiting } = renewSecrets(config, environment, declared);
+      logger.info({ renewed }, 'secrets were read again');
+      if (waiting.length > 0) logger.warn({ waiting }, 'these new secrets wait for the next start');
+    } catch (error) {
+      logger.error({ err: error }, 'secrets were read again, and the old ones stay');
+    }
+  });
+  return true;
 }
 
 /** Logs what becomes of the embedded PostgreSQL. */

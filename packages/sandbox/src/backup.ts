@@ -19,7 +19,7 @@ const OF_THE_PROCESSES = ['server.pid', 'world.json', 'running.json', 'state.jso
 await runCommand(USAGE, async () => {
   const [named, ...more] = process.argv.slice(2);
   if (named === undefined || more.length > 0) throw new UsageError('name one folder that does not exist yet');
-  if (process.env.DATABASE_URL)
+  if (process.env.DATABASE_URL || process.env.DATABASE_URL_FILE)
     throw new StartError(
       'the database is the one of DATABASE_URL: back it up with its own tools, such as pg_dump, pg_basebackup or the snapshots of whoever runs it. Beside it only the variables are to be kept, secrets above all',
     );

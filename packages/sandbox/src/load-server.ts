@@ -21,7 +21,10 @@ export type ToServer =
   | { grants: { usd: string; label: string; reason: string }[] };
 
 /** What it is told by this process and by the server. */
-export type FromServer = { ready: true; baseUrl: string } | { keys: string[] } | { noKeys: string };
+export type FromServer =
+  | { ready: true; baseUrl: string; renewsSecrets: boolean }
+  | { keys: string[] }
+  | { noKeys: string };
 
 const SERVER = join(import.meta.dirname, '../../../apps/shop/src');
 const CATALOGUE = join(import.meta.dirname, '../../catalogue/src');

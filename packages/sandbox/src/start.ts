@@ -20,6 +20,7 @@ const DEVICES_GRANT = { usd: '1', label: 'sandbox devices', reason: 'owner of th
 const CHECKOUT_PATH = '/api/m2m/credits/checkout/session';
 
 const environment = { ...process.env };
+const hasDatabase = Boolean(environment.DATABASE_URL || environment.DATABASE_URL_FILE);
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
 const production = environment.FAREBOX_MODE === 'production';
 // In a sandbox it loads its code and brings its database up while the world begins, and waits for the addresses then.
@@ -56,8 +57,8 @@ function stop(told: NodeJS.Signals | 'disconnect'): void {
   server.kill(told === 'SIGTERM' ? 'SIGTERM' : 'SIGINT');
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
-// A server in production that sells by a file reads it anew, as when a supervisor reloads it; otherwise a terminal was closed.
-const readsAnew =
+// A server in production that sells by a file, or has secrets in files, reads them anew, as when a supervisor reloads it; otherwise a terminal was closed.
+let readsAnew =
   production &&
   (process.argv.some((each) => /^--config(=|$)/.test(each)) || Boolean(environment.FAREBOX_CONFIG));
 process.on('SIGHUP', () => (readsAnew ? server.kill('SIGHUP') : stop('SIGHUP')));
@@ -66,6 +67,7 @@ process.on('disconnect', () => stop('disconnect'));
 server.on('message', (message: FromServer) => {
   if (!('ready' in message)) return;
   const { baseUrl } = message;
+  readsAnew ||= production && message.renewsSecrets;
   makeFirstKeys()
     .then(async ({ ofDevices, shown }) => {
       announce(baseUrl, shown);
@@ -89,7 +91,7 @@ function ended(code: number | null): void {
 
 /** A server that was killed has left its database running. */
 async function endAll(): Promise<void> {
-  if (!environment.DATABASE_URL) await stopEmbeddedPostgres(dataDirOf(environment));
+  if (!hasDatabase) await stopEmbeddedPostgres(dataDirOf(environment));
   await world?.stop();
 }
 
@@ -109,7 +111,7 @@ async function openWorld(): Promise<World> {
       isRefused = true;
     });
     // That no database can be made here is the server's to tell.
-    await Promise.allSettled([starting, environment.DATABASE_URL ? null : prepareDatabase(() => isRefused)]);
+    await Promise.allSettled([starting, hasDatabase ? null : prepareDatabase(() => isRefused)]);
     return await starting;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
@@ -134,7 +136,7 @@ function announce(baseUrl: string, key: string | null): void {
   lines.push(
     row(
       'database',
-      environment.DATABASE_URL ? 'DATABASE_URL' : 'embedded PostgreSQL',
+      hasDatabase ? 'DATABASE_URL' : 'embedded PostgreSQL',
       `state in ${dataDirOf(environment)}`,
     ),
   );

@@ -134,11 +134,11 @@ export async function startWorld(environment: Environment, options: { live: bool
   }
   const added: Record<string, string> = { FAREBOX_DATA_DIR: dataDir };
   const give = (name: string, value: string) => {
-    if (!environment[name]) added[name] = value;
+    if (!environment[name] && !environment[`${name}_FILE`]) added[name] = value;
   };
   const secrets: SecretName[] = [];
   const giveSecret = (name: SecretName) => {
-    if (!environment[name]) secrets.push(name);
+    if (!environment[name] && !environment[`${name}_FILE`]) secrets.push(name);
   };
   const { begin, allBegun, stop: stopParts } = openParts();
   const stop = async () => {

@@ -33,7 +33,7 @@ await runCommand('npm run books [-- --json]', async () => {
     const books = await proveInTurn(createBooksVerdicts({ ...database, books: booksOf(DECLARED) }, nowMs));
     const gas = createGasTanks({ sql: database.sql, nowMs, report: () => {} });
     const x402 = createX402Rail(
-      { ...ofX402.settings, ...ofX402.secrets.reveal(), rpcUrls },
+      { ...ofX402.settings, ...ofX402.secrets.reveal(), facilitatorToken: () => null, rpcUrls },
       {
         sql: database.sql,
         baseUrl: publicUrl ?? 'http://localhost',

@@ -162,7 +162,7 @@ export function lookAtFacilitators({
     step: 'facilitator',
     async look() {
       const { origin } = new URL(url);
-      const client = connectFacilitator(url, facilitatorToken);
+      const client = connectFacilitator(url, () => facilitatorToken);
       try {
         const kinds = await client.supported();
         const missing = networksOf(networks).filter(

@@ -65,7 +65,7 @@ after(async () => {
 
 /** A server on a machine whose clock is ahead by so much. */
 async function startSkewed(aheadMs: number): Promise<{ server: TestServer; stop(): Promise<void> }> {
-  const pools: Pools = connectPools(database.url, 4, () => Date.now() + aheadMs);
+  const pools: Pools = connectPools(database.url, 4, { machineMs: () => Date.now() + aheadMs });
   const server = await startTestServer({ pools, services: [patient], nowMs: pools.clock.nowMs });
   await until('the time to be known', () => pools.clock.aheadMs !== null);
   return {

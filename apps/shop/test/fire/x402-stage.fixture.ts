@@ -341,7 +341,7 @@ export async function setStage(options: {
           recipientSolana: null,
           rpcUrls: { base: chain.url, ethereum: null, polygon: null, arbitrum: null, solana: null },
           facilitatorUrls: [],
-          facilitatorToken: null,
+          facilitatorToken: () => null,
           relayerKeys: [],
           refundKeys: [],
           walletFactories: [],

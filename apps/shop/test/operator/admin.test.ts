@@ -192,13 +192,11 @@ describe('the door', () => {
 
   test('an IPv6 neighbourhood is one address, and whichever token fits is found', () => {
     const refusalLimit = createAddressLimit({ perMinute: 10, maxNames: 100, nowMs: () => nowMs });
-    const operators = createOperators(
-      Array.from({ length: 20 }, (_, index) => ({
-        name: `desk-${index}`,
-        token: `token-${index}-of-the-tests`,
-      })),
-      { refusalLimit },
-    );
+    const tokens = Array.from({ length: 20 }, (_, index) => ({
+      name: `desk-${index}`,
+      token: `token-${index}-of-the-tests`,
+    }));
+    const operators = createOperators(() => tokens, { refusalLimit });
     assert.equal(operators.admit('Bearer token-19-of-the-tests', '2001:db8::1'), 'desk-19');
     assert.equal(operators.admit('bearer  token-0-of-the-tests ', '2001:db8::1'), 'desk-0');
     for (let tried = 1; tried <= 10; tried += 1)
@@ -705,7 +703,7 @@ describe('a card payment', () => {
       { name: 'desk', token: TOKEN },
       { name: 'night-desk', token: OTHER_TOKEN },
     ];
-    const door = openOperatorDoor(operators, {
+    const door = openOperatorDoor(() => operators, {
       sql: database.sql,
       patient: database.patient,
       books: [],

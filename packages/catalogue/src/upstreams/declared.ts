@@ -35,6 +35,7 @@ function variablesOf(name: UpstreamName): (Variable<string | null> & { of: keyof
             shape: z.string(),
             fallback: null,
             secret: true as const,
+            renewed: true as const,
           },
         ]),
     ...Object.entries(settings).map(([setting, { describe, check }]) => ({
@@ -138,12 +139,16 @@ export function upstreamsOf(
   { settings, secrets }: Configured<typeof SOURCES.variables>,
   accepted: readonly string[],
 ): Record<UpstreamName, UpstreamConfig> {
-  const all: Readonly<Record<string, string | null>> = { ...settings, ...secrets.reveal() };
+  const all: Readonly<Record<string, string | null>> = settings;
+  const secret = (name: string) => (secrets.reveal() as Readonly<Record<string, string | null>>)[name];
   const configs = BY_UPSTREAM.map(({ name, variables }) => [
     name,
     {
       baseUrl: all[upstreamBaseUrlVariable(name)] ?? null,
-      apiKey: all[`${variablePrefix(name)}_API_KEY`] ?? undefined,
+      // A key may be another one whenever it is asked for.
+      get apiKey() {
+        return secret(`${variablePrefix(name)}_API_KEY`) ?? undefined;
+      },
       settings: Object.fromEntries(
         variables.flatMap((each) =>
           each.of === 'settings' ? [[each.name, all[each.name] ?? undefined]] : [],

@@ -122,7 +122,7 @@ export function connectUpstream<Api>(
   parts: UpstreamParts,
 ): UpstreamConnection {
   const { nowMs, replicas = ALONE } = parts;
-  const wire = new Wire(definition, config.apiKey, parts);
+  const wire = new Wire(definition, () => config.apiKey, parts);
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     // A 4xx is our mistake or the caller's. Only what shows that the upstream itself is failing counts against it.
     handleWhen((error) =>
@@ -224,7 +224,8 @@ export function connectUpstream<Api>(
     // Two callers with different headers may get different replies.
     const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
     const shown = shownAddress(definition, request);
-    if (config.apiKey !== undefined) placeKey(url, definition.authorize?.(config.apiKey));
+    const { apiKey } = config;
+    if (apiKey !== undefined) placeKey(url, definition.authorize?.(apiKey));
     return { url, key, shown };
   }
 
@@ -301,7 +302,9 @@ export function connectUpstream<Api>(
 
   return {
     http: {
-      apiKey: config.apiKey,
+      get apiKey() {
+        return config.apiKey;
+      },
       settings: config.settings ?? {},
       get: (request) => cachedGet(request, []) as Promise<Reply<never>>,
       find: (request) => cachedGet(request, request.absentOn ?? [404]),

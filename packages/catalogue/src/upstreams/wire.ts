@@ -50,7 +50,7 @@ export interface WireParts {
 
 export class Wire {
   readonly #definition: UpstreamDefinition<unknown>;
-  readonly #apiKey: string | undefined;
+  readonly #apiKey: () => string | undefined;
   readonly #parts: WireParts;
   readonly #agent: Agent;
   /** With a connection for each, so that nothing waits inside of the client, where the wait would count as the upstream's. */
@@ -68,7 +68,7 @@ export class Wire {
   lastSuccessAtMs: number | null = null;
   lastFailureAtMs: number | null = null;
 
-  constructor(definition: UpstreamDefinition<unknown>, apiKey: string | undefined, parts: WireParts) {
+  constructor(definition: UpstreamDefinition<unknown>, apiKey: () => string | undefined, parts: WireParts) {
     this.#definition = definition;
     this.#apiKey = apiKey;
     this.#parts = parts;
@@ -228,11 +228,12 @@ export class Wire {
   }
 
   #headers(accept: string, request: { headers?: Record<string, string>; body?: string | Buffer }) {
+    const apiKey = this.#apiKey();
     return {
       accept,
       'user-agent': this.#parts.userAgent,
       ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(this.#apiKey === undefined ? {} : this.#definition.authorize?.(this.#apiKey).headers),
+      ...(apiKey === undefined ? {} : this.#definition.authorize?.(apiKey).headers),
       ...lowerCased(request.headers),
     };
   }

@@ -64,7 +64,7 @@ export interface Cards {
 
 export interface CardParts {
   sql: Database;
-  settings: { url: string; secretKey: string; webhookSecrets: readonly string[]; rechargesPerDay: number };
+  settings: Pick<Parameters<typeof createCardProvider>[0], 'url' | 'secrets'> & { rechargesPerDay: number };
   ledger: Ledger;
   keys: Keys;
   debts: Debts;

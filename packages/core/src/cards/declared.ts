@@ -21,6 +21,7 @@ export const CARDS = declare({
         .regex(/^(sk|rk)_(test|live)_\w{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
       fallback: null,
       secret: true,
+      renewed: true,
     },
     webhookSecrets: {
       name: 'CARD_WEBHOOK_SECRET',
@@ -29,6 +30,7 @@ export const CARDS = declare({
       shape: list(z.string().regex(/^whsec_\S{8,250}$/, 'must be webhook secrets: whsec_…')),
       fallback: '',
       secret: true,
+      renewed: true,
     },
     rechargesPerDay: {
       name: 'RECHARGE_MAX_PER_DAY',

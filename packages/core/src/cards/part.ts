@@ -45,15 +45,18 @@ export function openCardMoney(
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): CardMoney {
   const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
-  const { secretKey, webhookSecrets } = ours.reveal();
+  const secrets = () => {
+    const { secretKey, webhookSecrets } = ours.reveal();
+    return { secretKey: secretKey ?? '', webhookSecrets };
+  };
   const debts = createDebts(house.pools.sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
   const walks = openWalks(house, { ledger: needs.ledger, keys: needs.keys, debts });
   const cards =
-    secretKey === null
+    ours.reveal().secretKey === null
       ? null
       : openCards({
           ...needs,
-          settings: { ...settings, secretKey, webhookSecrets },
+          settings: { ...settings, secrets },
           sql: house.pools.sql,
           debts,
           walks,

@@ -91,12 +91,20 @@ export interface Pools {
  *
  * @param url `postgres://…`; several hosts may be given, separated by commas
  * @param maxConnections of those for requests and commits together
- * @param machineMs the clock of a machine, in milliseconds since 1970; of this one unless given
+ * @param given.machineMs the clock of a machine, in milliseconds since 1970; of this one unless given
+ * @param given.passwordNow asked whenever a connection opens; null, or not given: the one in the address
  */
-export function connectPools(url: string, maxConnections: number, machineMs?: () => number): Pools {
+export function connectPools(
+  url: string,
+  maxConnections: number,
+  {
+    machineMs,
+    passwordNow,
+  }: { machineMs?: () => number; passwordNow?: (() => string | null) | undefined } = {},
+): Pools {
   const silence = createSilence();
   const writing = createWriting();
-  const address = readUrl(url);
+  const address = readUrl(url, passwordNow);
   const open = (max: number, patience: Patience, settings = {}) => {
     // Whoever only reads says nothing about writes that work.
     const ended = (error: unknown) => {
@@ -176,6 +184,8 @@ interface Address {
   plainUrl: string;
   target: Target;
   tls: Parameters<typeof createSocketPool>[0]['tls'];
+  /** In place of the password that stands in the address. */
+  passwordNow?: (() => string | null) | undefined;
 }
 
 /** Asks a server what it is, by a connection of its own. */
@@ -213,7 +223,7 @@ function openPool(
     settings: Record<string, string>;
   },
 ): Database {
-  const { plainUrl, target, tls } = address;
+  const { plainUrl, target, tls, passwordNow } = address;
   const sockets = createSocketPool({
     target,
     tls,
@@ -222,6 +232,7 @@ function openPool(
   });
   const options = {
     max: maxConnections,
+    ...(passwordNow?.() == null ? {} : { password: () => passwordNow() ?? '' }),
     types: { bigint: postgres.BigInt, ...ARRAY_TYPES },
     fetch_types: false,
     onnotice: () => {},
@@ -255,7 +266,7 @@ function openPool(
  * Takes from a URL what the sockets need to know. `sslmode` means what it means to libpq, but that `require` and weaker
  * ones do not look at the certificate.
  */
-function readUrl(url: string): Address {
+function readUrl(url: string, passwordNow?: Address['passwordNow']): Address {
   const match = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/.exec(url);
   const [, before = '', hosts = '', after = ''] = match ?? [];
   if (hosts === '')
@@ -273,7 +284,8 @@ function readUrl(url: string): Address {
   const mode = settings.get('sslmode') ?? settings.get('ssl') ?? 'disable';
   for (const name of ['sslmode', 'ssl', 'sslnegotiation', 'target_session_attrs']) settings.delete(name);
   const rest = settings.toString();
-  const address = {
+  const address: Omit<Address, 'target'> = {
+    passwordNow,
     plainUrl: `${before}${hosts}${path}${rest === '' ? '' : `?${rest}`}`,
     tls: ['disable', 'false'].includes(mode)
       ? null

@@ -18,6 +18,7 @@ export const DATABASE = declare({
       shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
       fallback: null,
       secret: true,
+      renewed: true,
     },
     databaseMaxConnections: {
       name: 'DATABASE_MAX_CONNECTIONS',

@@ -37,7 +37,13 @@ export interface OpenDatabase extends Pools {
  * @throws OpeningStopped when that came first: nothing of ours is left behind then
  */
 export async function openDatabase(
-  config: { databaseUrl: string | null; databaseMaxConnections: number; dataDir: string },
+  config: {
+    databaseUrl: string | null;
+    databaseMaxConnections: number;
+    dataDir: string;
+    /** The password of the configured database, whenever a connection opens; the one of its address unless given. */
+    passwordNow?: () => string | null;
+  },
   options: {
     exclusive: boolean;
     report?: (report: KeeperReport) => void;
@@ -63,7 +69,11 @@ export async function openDatabase(
     embedded === null || options.report === undefined
       ? null
       : keepEmbeddedPostgres(config.dataDir, embedded, options.report);
-  const pools = connectPools(config.databaseUrl ?? embedded?.localUrl ?? '', config.databaseMaxConnections);
+  const pools = connectPools(
+    config.databaseUrl ?? embedded?.localUrl ?? '',
+    config.databaseMaxConnections,
+    config.databaseUrl === null ? {} : { passwordNow: config.passwordNow },
+  );
   const close = async () => {
     await endPools(pools, STATEMENTS_END_WITHIN_S);
     await (keeper ?? embedded)?.stop();

@@ -189,7 +189,7 @@ describe('side by side', { concurrency: true }, () => {
     const { database, free } = await setting(t);
     const machine = { aheadMs: -120_000 };
     const member = async (machineMs: () => number) => {
-      const pools = connectPools(database.url, 3, machineMs);
+      const pools = connectPools(database.url, 3, { machineMs });
       const replica = createReplica({
         sql: pools.sql,
         clock: pools.clock,

@@ -12,6 +12,7 @@ export const MAIL = declare({
       shape: z.url({ protocol: /^smtps?$/ }),
       fallback: null,
       secret: true,
+      renewed: true,
     },
     from: {
       name: 'MAIL_FROM',

@@ -44,7 +44,7 @@ afterEach(async () => {
 /** A replica. */
 function replica(timeoutMs = 10_000, smtpUrl = mailbox.smtpUrl): Mailer {
   const mailer = createMailer(database.sql, {
-    smtp: { smtpUrl, from: FROM, timeoutMs },
+    smtp: { smtpUrl: () => smtpUrl, from: FROM, timeoutMs },
     signature: SIGNATURE,
     nowMs: () => nowMs,
     report: (report) => void reports.push(report),
@@ -308,7 +308,7 @@ test('without a mail server nothing is written down; what is old is forgotten', 
 
 test('the address of a server is read, or said to be wrong', () => {
   for (const smtpUrl of ['https://example.com', 'mail.example.com:25']) {
-    const smtp = { smtpUrl, from: FROM, timeoutMs: 1 };
+    const smtp = { smtpUrl: () => smtpUrl, from: FROM, timeoutMs: 1 };
     const parts = { smtp, signature: '', nowMs: Date.now, report() {} };
     assert.throws(() => createMailer(database.sql, parts), StartError);
   }

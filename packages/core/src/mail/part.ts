@@ -16,10 +16,11 @@ export function openMail(
 ): Part & { mailer: Mailer } {
   const { from } = settings;
   const metrics = createMailMetrics();
-  const { smtpUrl } = secrets.reveal();
+  const { smtpUrl: first } = secrets.reveal();
+  const smtpUrl = () => secrets.reveal().smtpUrl ?? '';
   const mailer = createMailer(pools.sql, {
     smtp:
-      smtpUrl === null || from === null
+      first === null || from === null
         ? null
         : { smtpUrl, from: { name: shop.name, address: from }, timeoutMs: TIMEOUT_MS },
     // A signature as mail programs know one: two dashes and a blank (RFC 3676, 4.3).

@@ -5,7 +5,7 @@ import { createTransport } from 'nodemailer';
 
 export interface SmtpSettings {
   /** `smtp://[user:password@]host[:port]`, or `smtps://` for TLS from the start. */
-  smtpUrl: string;
+  smtpUrl(): string;
   /** The sender of the mails. */
   from: { name: string; address: string };
   /** How long one mail may take, from the connection to the last answer. */
@@ -42,13 +42,19 @@ const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 export function connectSmtp(settings: SmtpSettings): { send(letter: Letter): Promise<Delivery> } {
   const sender = settings.from;
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
-  const transport = createTransport(connectionOf(settings));
+  let known = { url: settings.smtpUrl(), transport: createTransport(connectionOf(settings)) };
+  const transport = () => {
+    // The password may be another one by now.
+    const url = settings.smtpUrl();
+    if (url !== known.url) known = { url, transport: createTransport(connectionOf(settings)) };
+    return known.transport;
+  };
 
   return {
     async send({ id, to, subject, text, writtenAt }) {
       const signal = AbortSignal.timeout(settings.timeoutMs);
       try {
-        await transport.sendMail({
+        await transport().sendMail({
           from: sender,
           // As an object: a text would be read as a list of addresses.
           to: { name: '', address: to },
@@ -73,7 +79,9 @@ export function connectSmtp(settings: SmtpSettings): { send(letter: Letter): Pro
   };
 }
 
-function connectionOf({ smtpUrl, timeoutMs }: SmtpSettings) {
+function connectionOf(settings: SmtpSettings) {
+  const { timeoutMs } = settings;
+  const smtpUrl = settings.smtpUrl();
   const url = URL.canParse(smtpUrl) ? new URL(smtpUrl) : null;
   if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '') {
     throw new StartError('SMTP_URL: must be smtp://user:password@host:port, or smtps://');

@@ -11,6 +11,7 @@ export const OPERATIONS = declare({
       shape: z.string().min(16, 'must have at least 16 characters'),
       fallback: null,
       secret: true,
+      renewed: true,
     },
   },
 });

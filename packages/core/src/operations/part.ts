@@ -20,7 +20,6 @@ export function openOperations(
   { parts, publicUrl }: { parts(): readonly Part[]; publicUrl: string | null },
 ): Part {
   const { pools, version, logger, addresses } = house;
-  const { metricsToken } = secrets.reveal();
   const registry = new Registry();
   showFigures(registry, pools, parts);
   showQueues(registry, () => parts().flatMap((part) => part.queues ?? []));
@@ -52,7 +51,7 @@ export function openOperations(
     routes: (http) =>
       operationsRoutes(http, {
         metrics,
-        metricsToken,
+        metricsToken: () => secrets.reveal().metricsToken,
         version,
         notReady,
         readiness: (isFromWithin) =>

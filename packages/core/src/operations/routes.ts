@@ -9,7 +9,7 @@ export function operationsRoutes(
   app: FastifyInstance,
   parts: {
     metrics: Metrics;
-    metricsToken: string | null;
+    metricsToken(): string | null;
     /** Whether the server has an address for everybody: then some proxy of it may look like a caller from within. */
     isPublic: boolean;
     version: string;
@@ -43,10 +43,11 @@ export function operationsRoutes(
   });
 
   function mayRead(request: FastifyRequest): boolean {
-    if (parts.metricsToken === null) return isFromWithin(request);
+    const token = parts.metricsToken();
+    if (token === null) return isFromWithin(request);
     const presented = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const digest = (value: string) => createHash('sha256').update(value).digest();
-    return timingSafeEqual(digest(presented), digest(parts.metricsToken));
+    return timingSafeEqual(digest(presented), digest(token));
   }
 
   /** Tells whether a caller may ask without a token: one on an internal address who came over no proxy, as far as can be told. */

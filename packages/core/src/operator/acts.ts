@@ -60,7 +60,7 @@ interface ActsParts {
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
   /** The most that one operator alone may give, in micro-USD; null: any sum. */
-  aloneUpToMicros: bigint | null;
+  aloneUpToMicros(): bigint | null;
   payments: PaymentRefunds;
   /** What is sold, and how an operator changes it. */
   stock: Pick<StockDesk, 'set' | 'follow'>;

@@ -26,18 +26,16 @@ export interface Operators {
   admit(authorization: string | undefined, address: string): string;
 }
 
-/** Tells operators by their tokens. `refusalLimit` counts bad ones by address. */
+/** Tells operators by their tokens, which may be others at any time. `refusalLimit` counts bad ones by address. */
 export function createOperators(
-  tokens: readonly OperatorToken[],
+  tokens: () => readonly OperatorToken[],
   parts: { refusalLimit: RateLimit },
 ): Operators {
-  const known = tokens.map(({ name, token }) => ({ name, digest: digestOf(token) }));
-
   return {
     admit(authorization, address) {
       const presented = digestOf(/^Bearer\s+(\S+)\s*$/i.exec(authorization ?? '')?.[1] ?? '');
       // Every token is compared, whichever fits: how long it takes says nothing.
-      const fitting = known.filter(({ digest }) => timingSafeEqual(digest, presented));
+      const fitting = tokens().filter(({ token }) => timingSafeEqual(digestOf(token), presented));
       const [operator] = fitting;
       if (operator !== undefined) return operator.name;
 

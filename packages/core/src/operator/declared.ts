@@ -25,6 +25,7 @@ export const OPERATOR = declare({
       ),
       fallback: '',
       secret: true,
+      renewed: true,
     },
     secondAboveMicros: {
       name: 'ADMIN_SECOND_ABOVE_USD',

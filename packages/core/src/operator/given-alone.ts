@@ -31,8 +31,9 @@ export function countedWith(
 export async function refuseAlone(
   transaction: Transaction,
   { order, gift, amountMicros }: { order: Order & { agreed: boolean }; gift: Gift; amountMicros: bigint },
-  { aloneUpToMicros, nowMs }: { aloneUpToMicros: bigint | null; nowMs(): number },
+  { aloneUpToMicros: mostAlone, nowMs }: { aloneUpToMicros(): bigint | null; nowMs(): number },
 ): Promise<void> {
+  const aloneUpToMicros = mostAlone();
   if (order.agreed || aloneUpToMicros === null) return;
   const counted = await countedWith(transaction, order, gift, nowMs());
   if (amountMicros + counted <= aloneUpToMicros) return;

@@ -60,9 +60,9 @@ export interface OperatorParts {
   nowMs(): number;
 }
 
-/** @returns null without tokens: then nothing of it is there, neither page nor job */
-export function openOperatorDoor(tokens: readonly OperatorToken[], parts: OperatorParts) {
-  if (tokens.length === 0) return null;
+/** @returns null without tokens at the start: then nothing of it is there, neither page nor job */
+export function openOperatorDoor(tokens: () => readonly OperatorToken[], parts: OperatorParts) {
+  if (tokens().length === 0) return null;
   const { sql, nowMs } = parts;
   const verdicts = createBooksVerdicts(parts, nowMs);
   return {
@@ -73,11 +73,11 @@ export function openOperatorDoor(tokens: readonly OperatorToken[], parts: Operat
         operators: createOperators(tokens, parts),
         acts: createActs({
           ...parts,
-          aloneUpToMicros: tokens.length < 2 ? null : parts.secondAboveMicros,
+          aloneUpToMicros: () => (tokens().length < 2 ? null : parts.secondAboveMicros),
         }),
         proposals: createProposals({
           sql,
-          operators: tokens.length,
+          operators: () => tokens().length,
           aboveMicros: parts.secondAboveMicros,
           nowMs,
         }),

@@ -23,7 +23,7 @@ export type OrderRefund = GiftOrder & {
 export class OrderRefunds {
   readonly #log: ActLog;
   readonly #cards: CardRefunds | null;
-  readonly #bounds: { aloneUpToMicros: bigint | null; nowMs(): number };
+  readonly #bounds: { aloneUpToMicros(): bigint | null; nowMs(): number };
   /** Refunds that this process is waiting for, so that the same one asked for twice is asked of the provider once. */
   readonly #waiting = new Map<string, Promise<Act>>();
 
@@ -33,7 +33,7 @@ export class OrderRefunds {
    */
   constructor(
     log: ActLog,
-    parts: { cards: CardRefunds | null; aloneUpToMicros: bigint | null; nowMs(): number },
+    parts: { cards: CardRefunds | null; aloneUpToMicros(): bigint | null; nowMs(): number },
   ) {
     this.#log = log;
     this.#cards = parts.cards;
@@ -83,7 +83,7 @@ export class OrderRefunds {
   }
 }
 
-function refunding(order: OrderRefund, bounds: { aloneUpToMicros: bigint | null; nowMs(): number }): Doing {
+function refunding(order: OrderRefund, bounds: { aloneUpToMicros(): bigint | null; nowMs(): number }): Doing {
   const { accountId, orderId, amountMicros: asked } = order;
   return {
     details: [orderId, asked === null ? 'rest' : String(asked)],

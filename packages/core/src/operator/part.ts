@@ -27,7 +27,7 @@ export function openOperator(
   },
 ): Part {
   const { pools, logger, addressOf, nowMs } = house;
-  const operator = openOperatorDoor(secrets.reveal().tokens, {
+  const operator = openOperatorDoor(() => secrets.reveal().tokens, {
     ...needs,
     ...needs.sources,
     secondAboveMicros: settings.secondAboveMicros,

@@ -63,7 +63,7 @@ interface ProposalRow {
 interface ProposalsParts {
   sql: Database;
   /** How many operators there are. */
-  operators: number;
+  operators(): number;
   /** The bound above which a gift needs two operators. */
   aboveMicros: bigint;
   nowMs(): number;
@@ -74,7 +74,7 @@ export function createProposals(parts: ProposalsParts): Proposals {
 
   return {
     async proposed(order, gift) {
-      if (operators < 2) return null;
+      if (operators() < 2) return null;
       const before = await askedBefore(sql, order);
       if (before === 'done') return null;
       const amountMicros = await amountOf(sql, order.accountId, gift);

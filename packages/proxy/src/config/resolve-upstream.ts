@@ -1,3 +1,4 @@
+import { textOf } from '@farebox/core/secret-files';
 import { isCredentialHeader, wrongForUpstream } from './header-names.ts';
 import type { FieldPath } from './problem.ts';
 import type { Credential, Upstream } from './proxy-config.ts';
@@ -95,8 +96,10 @@ export function credentialsOf(
     const refused = kind === 'header' ? wrongForUpstream(name) : null;
     if (refused !== null) complain(here, refused);
     const [, scheme = '', variable = ''] = /^([^$]*)\$\{(.*)\}$/.exec(text) ?? [];
-    const value = Object.hasOwn(env, variable) ? env[variable] : undefined;
-    if (value === undefined || value === '')
+    const given = textOf(env, { name: variable, secret: true });
+    const value = 'text' in given ? (given.text ?? undefined) : undefined;
+    if ('problem' in given) complain(here, given.problem);
+    else if (value === undefined)
       complain(here, `the environment variable ${variable} is not set: set it, or remove this line`);
     else if (value.length > MOST_SECRET_CHARACTERS || !/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value))
       complain(

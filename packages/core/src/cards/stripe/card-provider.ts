@@ -25,9 +25,8 @@ const MAX_EVENTS = 100_000;
 
 interface ProviderSettings {
   url: string;
-  secretKey: string;
-  /** The newest first; while one is replaced the provider signs with both. */
-  webhookSecrets: readonly string[];
+  /** The key now, and the webhook's secrets. */
+  secrets(): { secretKey: string; webhookSecrets: readonly string[] };
   nowMs(): number;
 }
 
@@ -40,18 +39,29 @@ type Order<Method extends 'openSession' | 'charge'> = Parameters<CardProvider[Me
 class StripeCards implements CardProvider {
   readonly #settings: ProviderSettings;
   readonly #agent: HttpAgent;
-  readonly #stripe: Stripe;
+  /** The client with the key that was in force when it was asked last. */
+  #known: { key: string; stripe: Stripe };
 
   constructor(settings: ProviderSettings) {
-    const { protocol, hostname, port } = new URL(settings.url);
-    const secure = protocol === 'https:';
-    const Agent = secure ? HttpsAgent : HttpAgent;
+    const Agent = settings.url.startsWith('https:') ? HttpsAgent : HttpAgent;
     this.#settings = settings;
     this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
-    this.#stripe = new Stripe(settings.secretKey, {
+    const { secretKey } = settings.secrets();
+    this.#known = { key: secretKey, stripe: this.#clientWith(secretKey) };
+  }
+
+  get #stripe(): Stripe {
+    const { secretKey } = this.#settings.secrets();
+    if (secretKey !== this.#known.key) this.#known = { key: secretKey, stripe: this.#clientWith(secretKey) };
+    return this.#known.stripe;
+  }
+
+  #clientWith(key: string): Stripe {
+    const { protocol, hostname, port } = new URL(this.#settings.url);
+    return new Stripe(key, {
       host: hostname,
       ...(port === '' ? {} : { port }),
-      protocol: secure ? 'https' : 'http',
+      protocol: protocol === 'https:' ? 'https' : 'http',
       telemetry: false,
       maxNetworkRetries: NETWORK_RETRIES,
       timeout: TIMEOUT_MS,
@@ -201,8 +211,8 @@ class StripeCards implements CardProvider {
   }
 
   readWebhook(rawBody: Buffer, signature: string | undefined): EventRef {
-    const { webhookSecrets, nowMs } = this.#settings;
-    const parts = { stripe: this.#stripe, secrets: webhookSecrets, nowMs: nowMs() };
+    const { webhookSecrets } = this.#settings.secrets();
+    const parts = { stripe: this.#stripe, secrets: webhookSecrets, nowMs: this.#settings.nowMs() };
     return readSigned({ rawBody, signature: signature ?? '' }, parts);
   }
 

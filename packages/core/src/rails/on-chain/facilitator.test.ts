@@ -27,7 +27,10 @@ const server = createServer(async (request: IncomingMessage, response) => {
 let facilitator: Facilitator;
 before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  facilitator = connectFacilitator(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'a-token');
+  facilitator = connectFacilitator(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    () => 'a-token',
+  );
 });
 after(async () => {
   await facilitator.close();
@@ -124,7 +127,7 @@ test('a facilitator that cannot be reached has read nothing', async () => {
   const { port } = closed.address() as AddressInfo;
   await new Promise((resolve) => closed.close(resolve));
   for (const url of [`http://127.0.0.1:${port}`, 'http://facilitator.invalid']) {
-    const nobody = connectFacilitator(url, null);
+    const nobody = connectFacilitator(url, () => null);
     assert.deepEqual(await nobody.settle(PAYMENT), { status: 'unavailable', reached: false }, url);
     assert.deepEqual(await nobody.verify(PAYMENT), { status: 'unavailable', reached: false }, url);
     await assert.rejects(nobody.supported());

@@ -67,8 +67,8 @@ const NOT_REACHED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** @param authorization sent with each request, for facilitators that require it; null: none is sent */
-export function connectFacilitator(url: string, authorization: string | null): Facilitator {
+/** @param authorization the token now, sent with each request, for facilitators that require it; null: none is sent */
+export function connectFacilitator(url: string, authorization: () => string | null): Facilitator {
   const agent = new Agent({ connections: 64, maxResponseSize: MAX_REPLY_BYTES, connect: { timeout: 2_000 } });
 
   async function ask(
@@ -76,12 +76,13 @@ export function connectFacilitator(url: string, authorization: string | null): F
     body: unknown,
     timeoutMs: number,
   ): Promise<{ status: number; json: unknown }> {
+    const token = authorization();
     const reply = await request(`${url}${path}`, {
       dispatcher: agent,
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         'content-type': 'application/json',
-        ...(authorization === null ? {} : { authorization: `Bearer ${authorization}` }),
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       headersTimeout: timeoutMs,

@@ -49,6 +49,7 @@ export const X402 = declare({
       shape: z.string().min(8, 'must have at least 8 characters'),
       fallback: null,
       secret: true,
+      renewed: true,
     },
     relayerKeys: {
       name: 'X402_RELAYER_KEYS',

@@ -12,7 +12,7 @@ test('a facilitator may write null where a field is absent, as those in Python a
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   assert(address !== null && typeof address === 'object');
-  const facilitator = connectFacilitator(`http://127.0.0.1:${address.port}`, null);
+  const facilitator = connectFacilitator(`http://127.0.0.1:${address.port}`, () => null);
   t.after(async () => {
     await facilitator.close();
     server.closeAllConnections();

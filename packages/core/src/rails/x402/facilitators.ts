@@ -18,8 +18,8 @@ export interface Facilitators {
   close(): Promise<void>;
 }
 
-/** @param token the authorization that identifies us to them; null: none is sent */
-export function openFacilitators(urls: readonly string[], token: string | null): Facilitators {
+/** @param token the authorization that identifies us to them now; null: none is sent */
+export function openFacilitators(urls: readonly string[], token: () => string | null): Facilitators {
   const all = urls.map((url) => ({
     client: connectFacilitator(url, token),
     kinds: [] as SupportedKinds,

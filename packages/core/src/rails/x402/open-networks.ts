@@ -50,7 +50,7 @@ export interface X402Config {
   /** Null for a chain whose node is not configured, which is then not offered. */
   rpcUrls: Readonly<Record<NetworkName, string | null>>;
   facilitatorUrls: readonly string[];
-  facilitatorToken: string | null;
+  facilitatorToken(): string | null;
   /** Keys of our own settler; empty: facilitators settle. */
   relayerKeys: readonly Hex[];
   /** Keys that hold USDC and gas for refunds. */

@@ -37,7 +37,12 @@ export function openX402(
   offer(): ReturnType<typeof offerOf>;
 } {
   const x402 = createX402Rail(
-    { ...settings, ...secrets.reveal(), rpcUrls: nodesOf(needs.upstreams) },
+    {
+      ...settings,
+      ...secrets.reveal(),
+      facilitatorToken: () => secrets.reveal().facilitatorToken,
+      rpcUrls: nodesOf(needs.upstreams),
+    },
     {
       sql: pools.sql,
       baseUrl,
