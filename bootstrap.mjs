@@ -33,6 +33,7 @@ const COMMANDS = {
     args: ['apps/shop/src/commands/grant.ts'],
     install: 'product',
   },
+  signer: { program: 'apps/shop/src/commands/signer.ts', install: 'product' },
   import: { program: 'apps/shop/src/commands/import.ts', install: 'product' },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },
   farebox: { program: 'packages/client/src/cli/main.ts', install: 'product' },

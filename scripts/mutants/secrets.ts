@@ -27,4 +27,21 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
       ],
     ],
   },
+  {
+    file: 'packages/core/src/relayer/remote-signer.ts',
+    tests: ['packages/core/src/relayer/remote-signer.test.ts'],
+    bugs: [
+      ['if (by.toLowerCase() !== address) continue;', ''],
+      ['s: s > n / 2n ? n - s : s', 's'],
+    ],
+  },
+  {
+    file: 'packages/core/src/relayer/signer-process.ts',
+    tests: ['packages/core/src/relayer/remote-signer.test.ts'],
+    bugs: [
+      ['if ((transaction.value ?? 0n) > 0n)', 'if (false)'],
+      ['if ((transaction.gas ?? 0n) > MAX_GAS)', 'if (false)'],
+      ['if (transaction.to === undefined || transaction.to === null)', 'if (false)'],
+    ],
+  },
 ];

@@ -5,6 +5,7 @@
 import { inspect } from 'node:util';
 import { z } from 'zod';
 import type { Audited } from './ledger/rule.ts';
+import type { EvmKey } from './relayer/sign.ts';
 import type { MoneyParts } from './world.ts';
 
 export interface Variable<Output = unknown> {
@@ -151,6 +152,14 @@ export const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, 'must be private keys: 0x and 64 hex digits each')
   .transform((value) => value as `0x${string}`);
+/** A private key of an EVM chain, or a key that AWS KMS or a signer process holds, with its address. */
+export const evmKey = z
+  .string()
+  .regex(
+    /^(0x[0-9a-fA-F]{64}|(aws-kms:[\w:/-]{1,200}|signer:\/[\w./-]{1,100})@0x[0-9a-fA-F]{40})$/,
+    'must be private keys (0x and 64 hex digits), aws-kms:KEY@ADDRESS or signer:SOCKET@ADDRESS',
+  )
+  .transform((value) => value as EvmKey);
 export const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
 
 /** Whether it has too few different characters to be drawn at random. */

@@ -3,10 +3,8 @@
  * configuration. It is published wherever somebody is about to pay, and a mixture of both worlds is refused at the start;
  * nothing else asks for it.
  */
-import { privateKeyToAddress } from 'viem/accounts';
 import { readSolanaKey } from './rails/x402/solana-key.ts';
-
-type Hex = `0x${string}`;
+import { addressOf, type EvmKey } from './relayer/sign.ts';
 
 /** The things that `npm start` says that it made. Both are empty in the real world. */
 export interface SandboxMade {
@@ -21,7 +19,7 @@ export interface MoneyParts {
   urls: readonly { variable: string; url: string }[];
   /** The recipients that payments are made out to. */
   recipients: readonly { variable: string; wallet: string | null }[];
-  evmKeys: readonly { variable: string; keys: readonly Hex[] }[];
+  evmKeys: readonly { variable: string; keys: readonly EvmKey[] }[];
   solanaKeys: readonly { variable: string; key: string | null }[];
   cardKey: string | null;
 }
@@ -92,9 +90,9 @@ function originOf(url: string): string {
 }
 
 /** A key outside of the curve's order signs nothing anywhere; its reader says so. */
-function addressOfKey(key: Hex): string {
+function addressOfKey(key: EvmKey): string {
   try {
-    return privateKeyToAddress(key);
+    return addressOf(key);
   } catch {
     return '';
   }

@@ -5,8 +5,7 @@ import { connectFacilitator } from '@farebox/core/rails/on-chain/facilitator';
 import { type NamedEvmNetwork, NETWORKS, type NetworkName } from '@farebox/core/rails/x402/networks';
 import { feesOf, weiOf } from '@farebox/core/relayer/evm-gas';
 import { quantity } from '@farebox/core/relayer/node-reply';
-import { addressOf } from '@farebox/core/relayer/sign';
-import type { Hex } from '@farebox/core/relayer/to-send';
+import { addressOf, type EvmKey } from '@farebox/core/relayer/sign';
 import { type Finding, findingsOf, type Look } from './finding.ts';
 
 const NODE_TIMEOUT_MS = 4_000;
@@ -28,9 +27,9 @@ export interface ChainParts {
   tempoUrl: string | null;
   facilitatorUrls: readonly string[];
   facilitatorToken: string | null;
-  relayerKeys: readonly Hex[];
+  relayerKeys: readonly EvmKey[];
   hasSolanaRelayer: boolean;
-  refundKeys: readonly Hex[];
+  refundKeys: readonly EvmKey[];
   nowMs(): number;
 }
 

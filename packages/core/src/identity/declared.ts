@@ -1,4 +1,4 @@
-import { declare, privateKey } from '../declared.ts';
+import { declare, evmKey } from '../declared.ts';
 import { upstreamBaseUrlVariable } from '../words/upstream-variables.ts';
 
 const NODE = upstreamBaseUrlVariable('base');
@@ -10,7 +10,7 @@ export const IDENTITY = declare({
     registrarKey: {
       name: 'IDENTITY_REGISTRAR_KEY',
       describe: 'Private key that registers ERC-8004 identities on Base; it needs gas',
-      shape: privateKey,
+      shape: evmKey,
       fallback: null,
       secret: true,
     },

@@ -33,8 +33,8 @@ export function openIdentity(
   { secrets }: Configured<typeof IDENTITY.variables>,
   { gas, rpcUrl }: { gas: GasTanks; rpcUrl: string | null },
 ): Part {
-  const { registrarKey: privateKey } = secrets.reveal();
-  if (rpcUrl === null || privateKey === null)
+  const { registrarKey: key } = secrets.reveal();
+  if (rpcUrl === null || key === null)
     return { name: 'identity', capability: { ...CAPABILITY, configured: false } };
   const { nowMs } = house;
   const { sql } = house.pools;
@@ -44,11 +44,11 @@ export function openIdentity(
     network,
     duty: 'register',
     token: { symbol: 'ETH', decimals: 18 },
-    addresses: [addressOf(privateKey)],
+    addresses: [addressOf(key)],
     source: evmGas({ sql, rpc, network, gasEach: REGISTRATION_GAS, nowMs }),
     least: (cost) => LEAST_REGISTRATIONS * cost,
   });
-  const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [privateKey], tank, nowMs });
+  const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [key], tank, nowMs });
   const identities = createRegistrar({
     sql,
     sender: senderOf(relayer, REGISTRATION_TIMEOUT_MS),

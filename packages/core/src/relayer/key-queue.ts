@@ -6,7 +6,7 @@ import { type Database, isUniqueViolation, type Transaction } from '../db/connec
 import { type EvmFees, weiOf } from './evm-gas.ts';
 import type { GasTank } from './gas-tanks.ts';
 import type { EvmNode } from './node.ts';
-import { createSigner, type Signer } from './sign.ts';
+import { createSigner, type EvmKey, type Signer } from './sign.ts';
 import type { Signed, TransactionStore } from './store.ts';
 import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
 
@@ -60,9 +60,9 @@ export class KeyQueue {
   /** The answer that `prepare` asked for and no batch has used yet. */
   #prepared: { standing: Promise<Standing>; atMs: number } | null = null;
 
-  constructor(parts: KeyQueueParts, privateKey: Hex) {
+  constructor(parts: KeyQueueParts, key: EvmKey) {
     this.#parts = parts;
-    this.#signer = createSigner(privateKey);
+    this.#signer = createSigner(key);
   }
 
   get address(): Hex {

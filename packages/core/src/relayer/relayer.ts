@@ -14,6 +14,7 @@ import { KeyQueue, MAX_GAS, type Stored } from './key-queue.ts';
 import { EvmNode } from './node.ts';
 import { type MinedTransaction, quantity } from './node-reply.ts';
 import { LEAST_GAS, Round } from './round.ts';
+import type { EvmKey } from './sign.ts';
 import { type Mined, STATES, TransactionStore } from './store.ts';
 import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
 
@@ -52,8 +53,8 @@ interface RelayerParts {
   /** CAIP-2. */
   network: string;
   chainId: number;
-  /** Private keys, which are used side by side. */
-  keys: readonly Hex[];
+  /** They are used side by side. */
+  keys: readonly EvmKey[];
   /** The gas of these keys: one that ran dry is passed by. */
   tank: GasTank;
   nowMs(): number;

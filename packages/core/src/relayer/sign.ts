@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module';
 import { hexToBytes, keccak256, serializeTransaction, type TransactionSerializableEIP1559 } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
+import { addressOfRemote, type RemoteKey, remoteSigner } from './remote-signer.ts';
 
 type Hex = `0x${string}`;
 
@@ -27,13 +28,28 @@ export interface Signer {
   sign(transaction: TransactionSerializableEIP1559): Promise<{ raw: Hex; hash: Hex }>;
 }
 
+/** A key that signs transactions on EVM chains: a private key, or the name of one that is kept elsewhere. */
+export type EvmKey = Hex | RemoteKey;
+
+function isHere(key: EvmKey): key is Hex {
+  return key.startsWith('0x');
+}
+
 /** A key's address, in small letters. */
-export function addressOf(privateKey: Hex): Hex {
+export function addressOf(key: EvmKey): Hex {
+  return isHere(key) ? addressOfPrivate(key) : addressOfRemote(key);
+}
+
+function addressOfPrivate(privateKey: Hex): Hex {
   return privateKeyToAccount(privateKey).address.toLowerCase() as Hex;
 }
 
 /** @param binding for tests: null signs in JavaScript */
-export function createSigner(privateKey: Hex, binding: NativeBinding | null = native): Signer {
+export function createSigner(key: EvmKey, binding: NativeBinding | null = native): Signer {
+  return isHere(key) ? localSigner(key, binding) : remoteSigner(key);
+}
+
+function localSigner(privateKey: Hex, binding: NativeBinding | null): Signer {
   const account = privateKeyToAccount(privateKey);
   const address = addressOf(privateKey);
   if (binding === null) {

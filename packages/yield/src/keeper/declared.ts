@@ -1,4 +1,4 @@
-import { declare, privateKey, whole } from '@farebox/core/declared';
+import { declare, evmKey, whole } from '@farebox/core/declared';
 import { upstreamBaseUrlVariable } from '@farebox/core/words/upstream-variables';
 
 const NODE = upstreamBaseUrlVariable('base');
@@ -12,7 +12,7 @@ export const YIELD_KEEPER = declare({
       name: 'YIELD_KEEPER_KEY',
       describe:
         'Private key of the vault’s keeper, which moves its funds among the three protocols; it needs gas. Without it nothing is moved',
-      shape: privateKey,
+      shape: evmKey,
       fallback: null,
       secret: true,
     },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { declare, evmAddress, list, privateKey, type Surroundings, url } from '../../declared.ts';
+import { declare, evmAddress, evmKey, list, type Surroundings, url } from '../../declared.ts';
 import { upstreamBaseUrlVariable } from '../../words/upstream-variables.ts';
 import { NETWORK_NAMES, type NetworkName } from './networks.ts';
 import { readSolanaKey } from './solana-key.ts';
@@ -54,16 +54,16 @@ export const X402 = declare({
     relayerKeys: {
       name: 'X402_RELAYER_KEYS',
       describe:
-        'Private keys of our own settler, comma-separated. With one, EVM payments need no facilitator',
-      shape: list(privateKey),
+        'Keys of our own settler, comma-separated: private keys, or keys [kept elsewhere](#keys-that-sign-transactions). With one, EVM payments need no facilitator',
+      shape: list(evmKey),
       fallback: '',
       secret: true,
     },
     refundKeys: {
       name: 'X402_REFUND_KEYS',
       describe:
-        'Private keys that hold USDC and gas for refunds. Without one, services that are charged before they run are not sold for x402',
-      shape: list(privateKey),
+        'Keys that hold USDC and gas for refunds. Without one, services that are charged before they run are not sold for x402',
+      shape: list(evmKey),
       fallback: '',
       secret: true,
     },

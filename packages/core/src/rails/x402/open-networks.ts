@@ -8,7 +8,7 @@ import { createEndingSender } from '../../relayer/ending-sender.ts';
 import { evmGas } from '../../relayer/evm-gas.ts';
 import type { Duty, GasTank, GasTanks } from '../../relayer/gas-tanks.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
-import { addressOf } from '../../relayer/sign.ts';
+import { addressOf, type EvmKey } from '../../relayer/sign.ts';
 import { type EvmChain, openEvmChain } from '../evm/chain.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import { type LostGas, openLostGas } from '../evm/lost-gas.ts';
@@ -52,9 +52,9 @@ export interface X402Config {
   facilitatorUrls: readonly string[];
   facilitatorToken(): string | null;
   /** Keys of our own settler; empty: facilitators settle. */
-  relayerKeys: readonly Hex[];
+  relayerKeys: readonly EvmKey[];
   /** Keys that hold USDC and gas for refunds. */
-  refundKeys: readonly Hex[];
+  refundKeys: readonly EvmKey[];
   /** The factories that our settler may call to deploy a wallet (ERC-6492). */
   walletFactories: readonly Hex[];
   /** The assumed price of one unit of each chain's own currency, in whole USD. */
@@ -186,7 +186,7 @@ function sendingWith(
   { id, chainId, gasToken }: NamedEvmNetwork,
   rpc: Rpc,
   duty: Duty,
-  keys: readonly Hex[],
+  keys: readonly EvmKey[],
   { sql, gas, nowMs }: NetworkNeeds,
 ): Sending | null {
   if (keys.length === 0) return null;
