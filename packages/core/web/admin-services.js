@@ -106,6 +106,7 @@ function changesOf({ service, byOperator, inForce, byDefault }, page) {
       danger: off,
       body: { available: !off },
     }),
+    off ? mppButton(button, service, inForce.mpp === true) : null,
     ...(byOperator === null
       ? []
       : [
@@ -116,6 +117,18 @@ function changesOf({ service, byOperator, inForce, byDefault }, page) {
           }),
         ]),
   );
+}
+
+/** Whether MPP buys it too, while it is on sale at all. */
+function mppButton(button, service, isSold) {
+  return button(isSold ? 'Not by MPP' : 'By MPP', {
+    title: isSold ? `Sell ${service} no more by MPP` : `Sell ${service} by MPP too`,
+    text: isSold
+      ? 'Keys and x402 still buy it. What was bought by MPP is still delivered.'
+      : 'MPP buys it at its address below /mpp/, where this server takes MPP.',
+    danger: isSold,
+    body: { mpp: !isSold },
+  });
 }
 
 function historyTable(versions) {

@@ -379,3 +379,33 @@ test('it fits a phone and a desk, in light and dark, and can be worked by keyboa
     await page.close();
   }
 });
+
+test('an operator has MPP buy a service, and no more, by a button beside its price', async () => {
+  const { page, troubles } = await open(1280);
+  await enter(page, TOKEN);
+  await page.getByRole('link', { name: 'Services', exact: true }).click();
+  const row = page
+    .getByRole('row')
+    .filter({ has: page.getByRole('rowheader', { name: 'token-price', exact: true }) });
+  const shown = async () => {
+    const answer = await fetch(`${server.url}/admin/api/services`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    const { services } = (await answer.json()) as { services: { service: string; inForce: object }[] };
+    return services.find(({ service }) => service === 'token-price')?.inForce;
+  };
+  for (const [label, isSold] of [
+    ['By MPP', true],
+    ['Not by MPP', false],
+  ] as const) {
+    await row.getByRole('button', { name: label, exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('wallets asked for it');
+    await dialog.getByRole('button', { name: label, exact: true }).click();
+    await row.getByRole('button', { name: isSold ? 'Not by MPP' : 'By MPP', exact: true }).waitFor();
+    const inForce = (await shown()) as { available: boolean; mpp: boolean };
+    assert.deepEqual([inForce.available, inForce.mpp], [true, isSold]);
+  }
+  assert.deepEqual(troubles, []);
+  await page.close();
+});
