@@ -269,7 +269,8 @@ test('the command line buys with a key that it keeps, and a script can tell how 
   const told = await command(['call', 'ping', '--message', 'x', '--json'], home, {
     env: { FAREBOX_MAX_USD_PER_CALL: '0.1' },
   });
-  assert.deepEqual([told.code, JSON.parse(told.out).error.code], [3, 'DECLINED']);
+  assert.deepEqual([told.code, JSON.parse(told.out).error.code], [3, 'ABOVE_LIMIT']);
+  assert.match(told.error, /--max-usd/);
   const agreed = { answers: ['y'], env: { FAREBOX_MAX_USD_PER_CALL: '0.1' } };
   assert.equal((await command(['call', 'ping'], home, agreed)).code, 0);
   const anew = newFolder();

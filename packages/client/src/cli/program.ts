@@ -48,6 +48,8 @@ const COMMANDS = [
 ];
 const HOW_TO_PAY =
   'farebox keys trial takes a trial key, farebox keys add keeps one, and farebox wallet create makes a wallet';
+const HOW_TO_ALLOW =
+  '--yes agrees to this call, --max-usd to as much; FAREBOX_MAX_USD_PER_DAY raises the limit of a day';
 /** After that long a person is told that it is still at work. */
 const PROGRESS_MS = 2_000;
 
@@ -270,6 +272,7 @@ function toldFailure(io: Io, error: unknown, isJson: boolean): number {
   io.error(`farebox: ${message}\n`);
   if (code === 'USAGE') io.error('farebox --help tells how it is called.\n');
   else if (code === 'PAYMENT_REQUIRED') io.error(`farebox: ${HOW_TO_PAY}\n`);
+  else if (code === 'ABOVE_LIMIT') io.error(`farebox: ${HOW_TO_ALLOW}\n`);
   else if (docUrl !== null) io.error(`farebox: read ${docUrl}\n`);
   return exitOf(error, code);
 }

@@ -78,13 +78,13 @@ export async function openClient(
     wallets: apiKey === undefined ? await walletsOf(io, kept) : [],
     limits: limitsOf(io, given),
     log,
-    approve: async ({ question }) => {
-      if (given.yes === true) return true;
-      if (!io.isTerminal) return false;
-      return /^y(es)?$/i.test((await io.ask(`${question} [y/N] `)).trim());
-    },
   };
-  return createFarebox<ServiceTypes>(apiKey === undefined ? options : { ...options, apiKey });
+  if (apiKey !== undefined) options.apiKey = apiKey;
+  if (given.yes === true) options.approve = () => true;
+  // Where nobody sits, nobody is asked, and nobody has said no.
+  else if (io.isTerminal)
+    options.approve = async ({ question }) => /^y(es)?$/i.test((await io.ask(`${question} [y/N] `)).trim());
+  return createFarebox<ServiceTypes>(options);
 }
 
 async function walletsOf({ environment }: Io, { wallet }: Kept): Promise<Wallet[]> {

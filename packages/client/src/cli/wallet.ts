@@ -1,4 +1,6 @@
 /** `farebox wallet`: a wallet of this person's, kept in their settings. */
+
+import { pause } from '../buying/pause.ts';
 import { isRecord, parsed, textOf } from '../json.ts';
 import { inUsd } from '../money.ts';
 import { NETWORKS } from '../networks.ts';
@@ -8,6 +10,8 @@ import { EXIT, type Io, UsageError } from './io.ts';
 import { type KeptWallet, readKept, writeKept } from './settings.ts';
 
 const NODE_TIMEOUT_MS = 20_000;
+const LOOK_MS = 250;
+const MOST_LOOKS = 120;
 const GIFT_MICROS = 100_000_000n;
 const TOKEN = USDC[NETWORKS.base] ?? '';
 const BALANCE_OF = '0x70a08231';
@@ -34,7 +38,7 @@ export async function walletCommand(
     throw new UsageError(
       'name a node of Base: --rpc, or BASE_RPC_URL of the environment (npm start names that of its sandbox as chain)',
     );
-  if (asked === 'fund') await fund(rpc, wallet);
+  if (asked === 'fund') await fund(io, rpc, wallet);
   else if (asked !== 'balance') throw new UsageError('farebox wallet takes create, balance or fund');
   const micros = await balanceOf(rpc, wallet.address);
   return said(io, options, { address: wallet.address, usdc: inUsd(micros) });
@@ -64,22 +68,41 @@ async function balanceOf(rpc: string, address: string): Promise<bigint> {
 }
 
 /** Takes USDC from an account that the node itself signs for: only a sandbox has such accounts. */
-async function fund(rpc: string, { address, sandbox }: KeptWallet): Promise<void> {
+async function fund(io: Io, rpc: string, { address, sandbox }: KeptWallet): Promise<void> {
   if (!sandbox)
     throw new UsageError('this wallet was not made for a sandbox: farebox wallet create --sandbox');
   const accounts = await askNode(rpc, 'eth_accounts', []);
   for (const from of Array.isArray(accounts) ? accounts.map(textOf) : []) {
     if ((await balanceOf(rpc, from)) < GIFT_MICROS) continue;
     const data = TRANSFER + wordOf(address) + GIFT_MICROS.toString(16).padStart(64, '0');
-    await askNode(rpc, 'eth_sendTransaction', [{ from, to: TOKEN, data }]);
+    const sent = await askNode(rpc, 'eth_sendTransaction', [{ from, to: TOKEN, data }]);
+    await untilIn(io, rpc, sent);
     return;
   }
   throw new UsageError('this node gives no money away: npm run sandbox:wallet makes a wallet of a sandbox');
 }
 
+/** Waits for the block of a transaction: until then the balance is the old one. */
+async function untilIn(io: Io, rpc: string, transaction: unknown): Promise<void> {
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    const receipt = await askNode(rpc, 'eth_getTransactionReceipt', [transaction], { orNull: true });
+    if (receipt !== null) return;
+    await pause(LOOK_MS, io.signal);
+  }
+  throw new Error(
+    'the node takes long to put the transaction into a block: farebox wallet balance tells later',
+  );
+}
+
 const wordOf = (address: string) => address.slice(2).toLowerCase().padStart(64, '0');
 
-async function askNode(rpc: string, method: string, params: unknown[]): Promise<unknown> {
+/** @param orNull whether the node may have no answer yet */
+async function askNode(
+  rpc: string,
+  method: string,
+  params: unknown[],
+  { orNull = false } = {},
+): Promise<unknown> {
   const response = await fetch(rpc, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -92,5 +115,6 @@ async function askNode(rpc: string, method: string, params: unknown[]): Promise<
   const answer = parsed((await response.text()).slice(0, 1_000_000));
   if (!isRecord(answer) || answer.error !== undefined || answer.result === undefined)
     throw new Error(`the node refuses ${method}`);
+  if (answer.result === null && !orNull) throw new Error(`the node has no answer to ${method}`);
   return answer.result;
 }
