@@ -1,9 +1,9 @@
 // The one entry of every npm script. Written with built-ins only, so that it runs on any Node from 18 on:
 // it installs what the command needs, brings Node 24 if the running one cannot execute TypeScript, and hands
 // over. What it starts inherits the terminal, so Ctrl-C reaches the real program.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -83,45 +83,137 @@ function fail(message) {
   process.exit(1);
 }
 
+/** With what npm itself takes to begin, words come after 5 s at most. */
+const REGISTRY_PATIENCE_MS = 2_500;
+/** For npm itself, which takes seconds to begin on a machine that does much else. */
+const PING_MS = 20_000;
+const PROGRESS_MS = 5_000;
+/** What npm says when it cannot speak with a registry at all; any other answer comes from one. */
+const UNREACHABLE =
+  /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|FETCH_ERROR|network)\b/i;
+const say = (words) => process.stderr.write(`farebox: ${words}\n`);
+
+/** Runs npm. @returns its exit code, null when it took longer than it may, and what it wrote to its error output */
+async function npm(args, { cwd = root, mostMs = null, shown = false } = {}) {
+  const run = spawn(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, {
+    cwd,
+    stdio: ['ignore', 'ignore', shown ? 'inherit' : 'pipe'],
+    shell: process.platform === 'win32',
+    // A group of its own where it may have to be ended: npm starts further processes.
+    detached: mostMs !== null && process.platform !== 'win32',
+  });
+  let errors = '';
+  run.stderr?.on('data', (piece) => {
+    errors = `${errors}${piece}`.slice(-10_000);
+  });
+  let isLate = false;
+  const end = () => {
+    isLate = true;
+    if (process.platform === 'win32') run.kill();
+    else process.kill(-run.pid, 'SIGKILL');
+  };
+  const timer = mostMs === null ? null : setTimeout(end, mostMs);
+  const code = await new Promise((resolve) => {
+    run.on('error', (error) => {
+      errors += error.message;
+      resolve(1);
+    });
+    run.on('exit', resolve);
+  });
+  if (timer !== null) clearTimeout(timer);
+  return { code: isLate ? null : code, errors };
+}
+
+const SILENT = /E\w*TIMEDOUT|E\w*TIMEOUT|timeout/i;
+const WHAT_TO_SET =
+  '`npm config get registry` names it. Behind a proxy set HTTPS_PROXY; for a registry of your own run `npm config set registry https://…`.';
+
+/**
+ * Asks the registry before anything long begins: behind a closed network npm itself tries for minutes without a word.
+ *
+ * @returns `there` when it answers, be it with an error; `silent` when that takes long
+ */
+async function lookForRegistry() {
+  const args = ['ping', '--fetch-retries=0', `--fetch-timeout=${REGISTRY_PATIENCE_MS}`];
+  const { code, errors } = await npm(args, { mostMs: PING_MS });
+  if (code === null || (code !== 0 && SILENT.test(errors))) return 'silent';
+  return code !== 0 && UNREACHABLE.test(errors) ? 'away' : 'there';
+}
+
+const NPM_INSTALL = [
+  'install',
+  '--no-save',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=error',
+  '--ignore-scripts',
+];
+
 /**
  * `npm install` and not `npm ci`, which refuses a lock file without the binaries of platforms that a registry does not
  * carry. Versions and checksums come from the lock file all the same, and nothing is written to it.
  */
-function npmInstall(folder, extra) {
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const args = [
-    'install',
-    '--no-save',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error',
-    '--ignore-scripts',
-    ...extra,
-  ];
-  const run = spawnSync(npm, args, {
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'inherit'],
-    shell: process.platform === 'win32',
-  });
-  if (run.status !== 0)
+async function npmInstall(folder, extra) {
+  const registry = await lookForRegistry();
+  if (registry === 'silent')
+    say(`the package registry has not answered yet; ${WHAT_TO_SET} Trying all the same ...`);
+  if (registry === 'away') {
+    // What npm has kept of an earlier installation may be enough.
+    const { code } = await npm([...NPM_INSTALL, '--offline', ...extra], { cwd: folder });
+    if (code === 0) return;
+    fail(
+      `the package registry cannot be reached, and is needed once; ${WHAT_TO_SET} Then run the command again.`,
+    );
+  }
+  const startedMs = Date.now();
+  const timer = setInterval(
+    () => say(`${packagesIn(folder)} packages after ${Math.round((Date.now() - startedMs) / 1_000)} s ...`),
+    PROGRESS_MS,
+  );
+  const { code } = await npm([...NPM_INSTALL, ...extra], { cwd: folder, shown: true });
+  clearInterval(timer);
+  if (code !== 0)
     fail(`the installation in ${folder} failed. It needs the package registry once; run the command again.`);
 }
 
+function packagesIn(folder) {
+  const modules = join(folder, 'node_modules');
+  const namesIn = (path) =>
+    existsSync(path) ? readdirSync(path).filter((name) => !name.startsWith('.')) : [];
+  return namesIn(modules)
+    .map((name) => (name.startsWith('@') ? namesIn(join(modules, name)).length : 1))
+    .reduce((sum, count) => sum + count, 0);
+}
+
+/** The size of what is installed, in MB, without what it links to. */
+function megabytesIn(folder) {
+  const bytesIn = (path) =>
+    readdirSync(path, { withFileTypes: true })
+      .map((entry) => {
+        const inside = join(path, entry.name);
+        if (entry.isDirectory()) return bytesIn(inside);
+        return entry.isFile() ? statSync(inside).size : 0;
+      })
+      .reduce((sum, bytes) => sum + bytes, 0);
+  return Math.round(bytesIn(join(folder, 'node_modules')) / 1e6);
+}
+
 /** Installs when nothing is installed, when the lock file changed, or when more is needed than last time. */
-function install(scope) {
+async function install(scope) {
   const stampFile = join(root, 'node_modules', '.farebox-installed.json');
   const lock = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex');
   const installed = existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : {};
   if (installed.lock === lock && (installed.scope === 'everything' || installed.scope === scope)) return;
-  process.stderr.write('farebox: installing (once; 480 MB on disk for npm start) ...\n');
-  npmInstall(root, scope === 'product' ? ['--omit=dev'] : []);
+  say(scope === 'product' ? 'installing, once ...' : 'installing with the tools for tests, once ...');
+  await npmInstall(root, scope === 'product' ? ['--omit=dev'] : []);
+  say(`installed: ${packagesIn(root)} packages, ${megabytesIn(root)} MB`);
   writeFileSync(stampFile, JSON.stringify({ lock, scope }));
 }
 
 /** The path of a Node that executes TypeScript by itself: the running one if it is new enough, else Node 24. */
-function node() {
+async function node() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > 22 || (major === 22 && minor >= 18)) return process.execPath;
   const folder = join(root, 'tools', 'node');
@@ -144,7 +236,7 @@ function node() {
     process.stderr.write(
       `farebox: Node ${process.versions.node} cannot run TypeScript; fetching Node 24 (once) ...\n`,
     );
-    npmInstall(folder, []);
+    await npmInstall(folder, []);
     // The package carries headers and manuals that nothing here reads: 70 MB less on disk without them.
     const fetched = binary();
     if (fetched !== undefined) {
@@ -170,8 +262,8 @@ if (name === 'example') {
   command.program = `examples/${example}.mjs`;
 }
 mkdirSync(join(root, 'node_modules'), { recursive: true });
-install(command.install);
-const runtime = node();
+await install(command.install);
+const runtime = await node();
 // Programs and tests of ours start further processes with plain `node`: let them find this one first.
 const path = `${dirname(runtime)}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
 // Node keeps what it has made of each file, so that the next start has half as much to load. Tests go without: lines that they
