@@ -264,7 +264,7 @@ function beginAll(
   const facilitator =
     (chain === null && solana === null) || environment.FACILITATOR_URL
       ? null
-      : begin('facilitator', 'an x402 facilitator for these chains', () =>
+      : begin('facilitator', 'an x402 facilitator for Base and Solana', () =>
           startFacilitatorFor(seed, chain, solana),
         );
   const tempo = environment.MPP_TEMPO_RPC_URL

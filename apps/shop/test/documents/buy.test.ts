@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
+import { x402Client, x402HTTPClient } from '@x402/core/client';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { evm, Mppx } from 'mppx/client';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -35,7 +38,7 @@ before(async () => {
   ]);
   server = await startTestServer({
     pools: database,
-    environment: { ...world.environment, ...world.made },
+    environment: { ...world.environment, ...world.made, MPP_METHODS: 'evm', MPP_SECRET_KEY: 'm'.repeat(40) },
     upstreamsUrl: upstreams.url,
   });
   const walletKey = generatePrivateKey();
@@ -50,7 +53,6 @@ before(async () => {
     `#!/bin/sh\nshift\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${program} "$@"\n`,
     { mode: 0o755 },
   );
-  writeFileSync(join(bin, 'uuidgen'), '#!/bin/sh\ncat /proc/sys/kernel/random/uuid\n', { mode: 0o755 });
   environment = {
     PATH: `${bin}:${process.env.PATH}`,
     FAREBOX_URL: server.url,
@@ -117,4 +119,45 @@ test('its configuration for an agent is JSON, and names a script that is there',
   const { args } = JSON.parse(config).mcpServers.farebox;
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   assert.ok(Object.hasOwn(scripts, args.at(-1)));
+});
+
+/** Which of the documented headers each of these answers has, in the order of the table's columns. */
+async function headersOfAnswers(names: readonly string[]): Promise<string[][]> {
+  const account = privateKeyToAccount(environment.WALLET_KEY as `0x${string}`);
+  const posting = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+  const byKey = { 'x-api-key': environment.FAREBOX_API_KEY ?? '', 'idempotency-key': 'headers' };
+  const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+  const unpaid = await fetch(`${server.url}/x402/ping`, posting);
+  const asked = client.getPaymentRequiredResponse((name) => unpaid.headers.get(name), await unpaid.json());
+  const byX402 = client.encodePaymentSignatureHeader(await client.createPaymentPayload(asked));
+  const charge = evm.charge({ account, authorization: { name: 'USD Coin', version: '2' } });
+  const wallet = Mppx.create({ polyfill: false, methods: [charge] });
+  const challenged = await fetch(`${server.url}/mpp/ping`, posting);
+  const byMpp = { authorization: await wallet.createCredential(challenged) };
+  const answers: string[][] = [];
+  for (const [path, paid] of [
+    ['/x402/ping', byKey],
+    ['/x402/ping', byX402],
+    ['/mpp/ping', byMpp],
+  ] as const)
+    for (const time of ['first', 'again']) {
+      const headers = { ...posting.headers, ...paid };
+      const answer = await fetch(server.url + path, { ...posting, headers });
+      assert.equal(answer.status, 200, `${path} ${time}: ${await answer.text()}`);
+      answers.push(names.filter((name) => answer.headers.has(name)));
+    }
+  return answers;
+}
+
+test('the headers of a paid answer are those that docs/paid-call.md has, by how it was paid and whether it came before', async () => {
+  const text = readFileSync(join(ROOT, 'docs/paid-call.md'), 'utf8');
+  const [, section = ''] = text.split('\n## The headers of a paid answer\n');
+  const rows = [...section.matchAll(/^\| `([\w-]+)` \| .+? \|((?: (?:yes)? ?\|){6})$/gm)].map(
+    ([, name = '', cells = '']) => ({ name, cells: cells.split('|').slice(0, -1) }),
+  );
+  assert(rows.length >= 8, `${rows.length} headers`);
+  const told = [0, 1, 2, 3, 4, 5].map((column) =>
+    rows.filter(({ cells }) => cells[column]?.trim() === 'yes').map(({ name }) => name),
+  );
+  assert.deepEqual(await headersOfAnswers(rows.map(({ name }) => name)), told);
 });
