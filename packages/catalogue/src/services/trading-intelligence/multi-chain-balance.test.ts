@@ -68,7 +68,13 @@ describe('multi-chain balance', () => {
     ]);
     // 1.5 x 2,000 and 12.345678 x 0.99, to the millionth.
     assert.equal(base.nativeUsd, 3_000);
-    assert.deepEqual([fields.totalValueUsd, fields.totalIsPartial], [3_012.222221, false]);
+    assert.deepEqual([fields.totalValueUsd, fields.totalIsPartial], [3_012.222221, true]);
+    const coins = await buy(
+      multiChainBalance,
+      { walletAddress: WALLET, chains: ['base'], includeTokens: false },
+      walletContext(chain, { defillama: pricesOf(PRICES) }),
+    );
+    assert.deepEqual([coins.fields.totalValueUsd, coins.fields.totalIsPartial], [3_000, false]);
     assert.equal(sources[0]?.name, 'base');
     assert.equal(sources[0]?.sandbox, true);
     assert.match(notes.join(' '), /Only the tokens in tokensChecked were looked for/);
@@ -170,7 +176,8 @@ describe('multi-chain balance', () => {
       },
     });
     const { fields } = await buy(multiChainBalance, { walletAddress: SOLANA_WALLET }, context);
-    assert.equal(fields.totalValueUsd, 255);
+    // Of a Solana wallet every token account is read, so nothing is missing from the sum.
+    assert.deepEqual([fields.totalValueUsd, fields.totalIsPartial], [255, false]);
     const [solana] = fields.balances as { native: string; tokensChecked: null; blockNumber: number }[];
     assert.deepEqual([solana?.native, solana?.tokensChecked, solana?.blockNumber], ['2.5', null, 7]);
   });

@@ -40,7 +40,10 @@ export interface Survey {
   chains: (SurveyedChain | UnreadChain)[];
   /** What could be priced, in USD. */
   totalValueUsd: number;
-  /** True when a chain that was asked for was not read, or something held has no price: the wallet may hold more. */
+  /**
+   * True when the wallet may hold more: a chain that was asked for was not read, something held has no price, or only some
+   * tokens of a chain were looked for.
+   */
   totalIsPartial: boolean;
   sources: Source[];
   notes: string[];
@@ -96,10 +99,14 @@ export async function surveyWallet(
   const missing = chains.filter((one) => one.error !== null);
   const held = surveyed.flatMap(({ native, tokens }) => [native, ...tokens]);
   const unpriced = held.filter(({ amount, valueUsd }) => amount > 0n && valueUsd === null);
+  const someTokensOnly = withTokens && surveyed.some(({ tokensChecked }) => tokensChecked !== null);
   return {
     chains,
     totalValueUsd: toMicroUsd(held.reduce((sum, { valueUsd }) => sum + (valueUsd ?? 0), 0)),
-    totalIsPartial: unpriced.length > 0 || missing.some(({ error }) => error !== 'other_kind_of_address'),
+    totalIsPartial:
+      someTokensOnly ||
+      unpriced.length > 0 ||
+      missing.some(({ error }) => error !== 'other_kind_of_address'),
     sources: surveyed.flatMap(({ source, priceSource }) => [source, priceSource]),
     notes: [
       ...surveyed.flatMap(({ notes }) => notes),
