@@ -1,9 +1,10 @@
 import { act, actsTable } from './admin-act.js';
 import { outcomeOf } from './admin-find.js';
 import { ask } from './admin-session.js';
-import { badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
+import { badge, code, figures, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
 import { el } from './dom.js';
+import { moment } from './moments.js';
 
 /**
  * All of an account, and what can be done to it.

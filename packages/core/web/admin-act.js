@@ -1,7 +1,8 @@
 import { ask, Refusal } from './admin-session.js';
-import { accountLink, badge, code, moment, recordsTable, usd } from './admin-tables.js';
+import { accountLink, badge, code, recordsTable, usd } from './admin-tables.js';
 import { formatUsd } from './amount.js';
 import { byId, el, notice } from './dom.js';
+import { moment } from './moments.js';
 
 const dialog = byId('act-dialog');
 const form = byId('act-form');

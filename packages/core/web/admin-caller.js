@@ -10,9 +10,8 @@ const BY = {
 /** How the server derived the address of whoever looks at this page: what limits and trials go by, for everybody. */
 export function callerSection({ address, by, peer, header, hops, ignored, internal, countedAs }) {
   return el(
-    'section',
+    'div',
     {},
-    el('h2', {}, 'Your address, as this server sees it'),
     figures(
       ['address', address, by === 'peer' ? 'bad' : null],
       ['counted as', countedAs.join(', ')],

@@ -1,8 +1,9 @@
 import { act } from './admin-act.js';
 import { withoutSecret } from './admin-keys.js';
 import { ask } from './admin-session.js';
-import { accountLink, code, figures, moment, recordsTable, usd } from './admin-tables.js';
+import { accountLink, code, figures, recordsTable, usd } from './admin-tables.js';
 import { el, notice } from './dom.js';
+import { moment, momentWords } from './moments.js';
 
 let query = '';
 
@@ -112,7 +113,7 @@ export async function callView(callId, accountId, page) {
       { class: 'soft' },
       story.answerKeptUntil === null
         ? 'Its answer is not kept.'
-        : `Whoever paid can fetch the answer again until ${new Date(story.answerKeptUntil).toLocaleString()}.`,
+        : `Whoever paid can fetch the answer again until ${momentWords(story.answerKeptUntil)}.`,
     ),
     story.state === 'captured' && !story.refunded ? refundButton(story, page) : null,
     recordsTable({

@@ -1,5 +1,7 @@
-import { badge, code, moment, recordsTable } from './admin-tables.js';
+import { badge, recordsTable, shortened } from './admin-tables.js';
+import { chainName } from './chain-names.js';
 import { el } from './dom.js';
+import { moment } from './moments.js';
 
 const DUTIES = {
   settle: 'settles payments',
@@ -11,17 +13,16 @@ const DUTIES = {
 /** The keys of ours that pay for transactions, on whichever chain: what they hold, and how long it lasts. */
 export function gasSection(gas) {
   return el(
-    'section',
+    'div',
     {},
-    el('h2', {}, 'Gas'),
     recordsTable({
       caption: 'Keys that pay for transactions',
       rows: gas,
       none: 'No key of ours pays for transactions.',
       columns: [
-        { label: 'Key', of: ({ address }) => code(address) },
+        { label: 'Key', of: ({ address }) => shortened(address) },
         { label: 'Does', of: ({ duty }) => DUTIES[duty] },
-        { label: 'Network', of: ({ network }) => code(network) },
+        { label: 'Network', of: ({ network }) => chainName(network) },
         { label: 'State', of: ({ isAble }) => badge(isAble ? 'able' : 'unable') },
         { label: 'Holds', number: true, of: ({ balance, token }) => amount(balance, token) },
         { label: 'Needs', number: true, of: ({ least, token }) => amount(least, token) },
@@ -47,15 +48,14 @@ export function gasSection(gas) {
 /** The chains that payments are taken on, and what is wrong there. */
 export function railsSection(rails) {
   return el(
-    'section',
+    'div',
     {},
-    el('h2', {}, 'Chains'),
     recordsTable({
       caption: 'Chains that payments are taken on',
       rows: rails,
       none: 'No payments are taken on a chain.',
       columns: [
-        { label: 'Network', of: ({ network }) => code(network) },
+        { label: 'Network', of: ({ network }) => chainName(network) },
         { label: 'State', of: ({ offered }) => badge(offered ? 'able' : 'unable') },
         { label: 'Why', of: ({ reason, since }) => why(reason, since) },
       ],

@@ -1,6 +1,7 @@
 import { ask } from './admin-session.js';
-import { accountLink, badge, code, moment, recordsTable, usd } from './admin-tables.js';
+import { accountLink, badge, code, recordsTable, usd } from './admin-tables.js';
 import { el, notice } from './dom.js';
+import { moment } from './moments.js';
 
 /** What is shown of a key. */
 const PREFIX_CHARACTERS = 12;

@@ -4,9 +4,10 @@ import { proposalsTable } from './admin-find.js';
 import { gasSection, railsSection } from './admin-gas.js';
 import { owedSection } from './admin-owed.js';
 import { ask } from './admin-session.js';
-import { accountLink, badge, code, figures, moment, orderLink, recordsTable, usd } from './admin-tables.js';
+import { accountLink, badge, code, figures, orderLink, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
 import { el, notice } from './dom.js';
+import { ago, moment } from './moments.js';
 import { daysChart, daysFrom, servicesTable } from './spending-chart.js';
 
 const DAYS = [7, 30, 90];
@@ -30,18 +31,24 @@ export async function overviewView(page) {
     {},
     head(overview, page),
     ...overview.notes.map((note) => notice('warn', note)),
-    state(overview),
+    needsYou(overview),
+    unfinishedSection(overview, page),
+    owedSection(overview.owed, overview.owedTotal),
+    todaySection(overview),
     salesSection(overview),
     moneySection(overview),
-    unfinishedSection(overview, page),
-    booksSection(overview.books, page),
-    owedSection(overview.owed, overview.owedTotal),
-    railsSection(overview.rails),
-    gasSection(overview.gas),
-    upstreamsSection(overview.upstreams),
-    termsSection(overview.sourceTerms),
-    callerSection(caller),
-    dataListsSection(overview.dataLists),
+    el(
+      'section',
+      {},
+      el('h2', {}, 'System'),
+      booksSection(overview.books, page),
+      upstreamsSection(overview.upstreams),
+      line('Gas', gasLine(overview.gas), gasSection(overview.gas)),
+      line('Chains', chainsLine(overview.rails), railsSection(overview.rails)),
+      dataListsSection(overview.dataLists),
+      termsSection(overview.sourceTerms),
+      line('Your address', caller.address, callerSection(caller)),
+    ),
   );
 }
 
@@ -61,31 +68,109 @@ function head({ at }, { again }) {
     'div',
     { class: 'view-head' },
     el('h2', { tabindex: '-1' }, 'Overview'),
-    el('span', { class: 'soft' }, 'As of ', moment(at)),
+    el('span', { class: 'soft' }, moment(at)),
     el('label', { for: 'days', class: 'hidden' }, 'Look back on'),
     choice,
     el('button', { type: 'button', class: 'secondary small', onclick: again }, 'Refresh'),
   );
 }
 
-/** What may need somebody, in a line. */
-function state({ books, unfinished, openActs, proposals, upstreams, rails, gas }) {
-  const down = upstreams.filter((each) => each.state === 'down').length;
-  const count = (number) => [String(number), number > 0 ? 'bad' : null];
-  const balanced =
-    books.verdict === null ? 'not checked yet' : books.verdict.balanced ? 'in balance' : 'out of balance';
-  return figures(
-    ['books', balanced, books.verdict?.balanced === false ? 'bad' : null],
-    ['settlements unknown', ...(unfinished === null ? ['—'] : count(unfinished.settlements.count))],
-    ['card orders overdue', ...(unfinished === null ? ['—'] : count(unfinished.cardOrders.count))],
-    ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
-    ['disputes to answer', ...(unfinished === null ? ['—'] : count(unfinished.disputes.toAnswer))],
-    ['actions unfinished', ...count(openActs.length)],
-    ['refunds and grants to agree to', ...count(proposals.length)],
-    ['sources down', ...count(down)],
-    ['chains that fail', ...count(rails.filter(({ reason }) => reason !== null).length)],
-    ['keys without gas', ...count(gas.filter(({ isAble }) => !isAble).length)],
+/** What needs somebody, what costs money first; one green line when nothing does. */
+function needsYou({ books, unfinished, openActs, proposals, upstreams, rails, gas, owedTotal }) {
+  const needs = [
+    unfinished === null
+      ? []
+      : [
+          need('bad', unfinished.disputes.toAnswer, 'dispute to answer', 'disputes to answer'),
+          need('bad', owedTotal, 'payment to be sent back by hand', 'payments to be sent back by hand'),
+          need('bad', unfinished.settlements.count, 'settlement unknown', 'settlements unknown'),
+          need('bad', unfinished.cardOrders.count, 'card order overdue', 'card orders overdue'),
+        ],
+    books.verdict?.balanced === false ? [['bad', 'The books do not balance.']] : [],
+    [
+      need('warn', proposals.length, 'refund or grant to agree to', 'refunds and grants to agree to'),
+      need('bad', openActs.length, 'action whose end is not known', 'actions whose end is not known'),
+      need('bad', unableOf(gas), 'key without gas', 'keys without gas'),
+      need('bad', failingOf(rails), 'chain that fails', 'chains that fail'),
+      need('warn', unfinished?.inbox.waiting ?? 0, 'card message waiting', 'card messages waiting'),
+      need('warn', downOf(upstreams), 'source down', 'sources down'),
+    ],
+  ].flat(1);
+  const shown = needs.filter((each) => each !== null);
+  const checked = checkedWords(books.verdict);
+  return el(
+    'section',
+    { class: 'needs' },
+    el('h2', {}, 'Needs you'),
+    shown.length === 0
+      ? el('p', { class: 'notice good' }, 'Nothing needs doing. ', ...checked)
+      : el(
+          'ul',
+          { class: 'plain-list' },
+          ...shown.map(([tone, text]) => el('li', { class: tone }, text)),
+          el('li', { class: 'soft' }, ...checked),
+        ),
   );
+}
+
+function need(tone, count, one, many) {
+  return count > 0 ? [tone, `${count} ${count === 1 ? one : many}`] : null;
+}
+
+const unableOf = (gas) => gas.filter(({ isAble }) => !isAble).length;
+const failingOf = (rails) => rails.filter(({ reason }) => reason !== null).length;
+const downOf = (upstreams) => upstreams.filter(({ state }) => state === 'down').length;
+
+/** Whether the books balanced, and when that was seen. */
+function checkedWords(verdict) {
+  if (verdict === null) return ['The books have not been checked yet.'];
+  return [verdict.balanced ? 'Books in balance, checked ' : 'Books checked ', ago(verdict.endedAt), '.'];
+}
+
+/** The figures of the day, in one row. */
+function todaySection({ sales, money, at }) {
+  if (sales === null) return null;
+  const today = new Date(at).toISOString().slice(0, 10);
+  const lines = sales.byDay.filter(({ day }) => day === today);
+  const sum = (of) => lines.reduce((total, each) => total + of(each), 0);
+  const [calls, released] = [sum((each) => each.calls), sum((each) => each.released)];
+  const sold = lines.reduce((total, { capturedUsd }) => total + microsOf(capturedUsd), 0n);
+  return section(
+    'Today',
+    figures(
+      ['sold', formatMicros(sold), 'main'],
+      ['calls', calls.toLocaleString('en')],
+      ['not charged', released.toLocaleString('en')],
+      ...(money === null
+        ? []
+        : [
+            ['trials', `${money.trials.today}, ${usd(money.trials.todayUsd)}`],
+            ['trials may give', money.trials.budgetUsd === null ? 'any' : usd(money.trials.budgetUsd)],
+          ]),
+    ),
+  );
+}
+
+/** A line of the system that opens. */
+function line(title, state, ...children) {
+  return el(
+    'details',
+    { class: 'line' },
+    el('summary', {}, el('h3', {}, title), ' ', el('span', { class: 'soft' }, state)),
+    ...children,
+  );
+}
+
+function gasLine(gas) {
+  const unable = unableOf(gas);
+  if (gas.length === 0) return 'no key pays for transactions';
+  return unable === 0 ? `${gas.length} of ${gas.length} able` : `${unable} of ${gas.length} unable`;
+}
+
+function chainsLine(rails) {
+  const failing = failingOf(rails);
+  if (rails.length === 0) return 'none takes payments';
+  return failing === 0 ? `${rails.length} take payments` : `${failing} of ${rails.length} fail`;
 }
 
 function salesSection({ sales, since, at }) {
@@ -137,49 +222,63 @@ function salesByDay(byDay) {
 function moneySection({ money, sales, days: shown }) {
   if (money === null) return section('Money', el('p', { class: 'soft' }, 'Not known: see above.'));
   const { reserved, refunded, owed, granted, cards, trials } = money;
-  const moves = `in ${shown === 1 ? 'this day' : `these ${shown} days`}`;
+  const moves = shown === 1 ? 'Moved in this day' : `Moved in these ${shown} days`;
   return section(
     'Money',
-    el('h3', {}, 'Now'),
-    figures(
-      ['reserved from credits', usd(reserved.creditsUsd)],
-      ['with a chain', usd(reserved.onChainUsd)],
-      [
-        `owed by ${owed.customers} ${owed.customers === 1 ? 'customer' : 'customers'}`,
-        usd(owed.byCustomersUsd),
-      ],
-      [
-        `owed on chains, ${owed.onChainRefunds} ${owed.onChainRefunds === 1 ? 'refund' : 'refunds'}`,
-        usd(owed.onChainUsd),
-        owed.onChainRefunds > 0 ? 'bad' : null,
-      ],
+    el(
+      'div',
+      { class: 'statements' },
+      statement(moves, [
+        ['sold for answers', sales?.capturedUsd ?? null],
+        ['credit sold on chains', sales?.creditSoldOnChainsUsd ?? null],
+        ['paid by card', cards.paidUsd],
+        ['of it gone back or disputed', cards.reversedUsd],
+        ['granted by operators', granted.byOperatorsUsd],
+        ['given in trials', granted.inTrialsUsd],
+        ['calls given back', refunded.callsUsd],
+        ['refunded on chains', refunded.onChainUsd],
+      ]),
+      statement('Now', [
+        ['reserved from credits', reserved.creditsUsd],
+        ['with a chain', reserved.onChainUsd],
+        [`owed by ${owed.customers} ${owed.customers === 1 ? 'customer' : 'customers'}`, owed.byCustomersUsd],
+        [
+          `owed on chains, ${owed.onChainRefunds} ${owed.onChainRefunds === 1 ? 'refund' : 'refunds'}`,
+          owed.onChainUsd,
+        ],
+      ]),
     ),
-    el('h3', {}, 'Trials today (UTC)'),
-    figures(
-      ['given', `${trials.today}, ${usd(trials.todayUsd)}`],
-      ['may be given', trials.budgetUsd === null ? 'any' : usd(trials.budgetUsd)],
-      ['most of one IPv6 site in seven days', String(trials.mostOfOneSite)],
+    trials.mostOfOneSite > 1
+      ? el('p', { class: 'soft' }, `Most trials of one IPv6 site in seven days: ${trials.mostOfOneSite}.`)
+      : null,
+    cards.disputes.length === 0
+      ? el('p', { class: 'soft' }, 'Disputes: none.')
+      : recordsTable({
+          caption: 'Disputes, of all times',
+          rows: cards.disputes,
+          none: 'None.',
+          columns: [
+            { label: 'State', of: ({ status }) => status.replaceAll('_', ' ') },
+            { label: 'Orders', number: true, of: ({ orders }) => String(orders) },
+            { label: 'Taken by the bank', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
+          ],
+        }),
+  );
+}
+
+/** Amounts with their names, as in an account: the amounts below each other. */
+function statement(title, rows) {
+  return el(
+    'table',
+    { class: 'statement' },
+    el('caption', {}, title),
+    el(
+      'tbody',
+      {},
+      ...rows.map(([name, amount]) =>
+        el('tr', {}, el('th', { scope: 'row' }, name), el('td', { class: 'number' }, usd(amount))),
+      ),
     ),
-    el('h3', {}, `Moved ${moves}`),
-    figures(
-      ['refunded on chains', usd(refunded.onChainUsd)],
-      ['calls given back', usd(refunded.callsUsd)],
-      ['granted by operators', usd(granted.byOperatorsUsd)],
-      ['given in trials', usd(granted.inTrialsUsd)],
-      ['credit sold on chains', usd(sales?.creditSoldOnChainsUsd ?? null)],
-      ['paid by card', usd(cards.paidUsd)],
-      ['of it gone back or disputed', usd(cards.reversedUsd)],
-    ),
-    recordsTable({
-      caption: 'Disputes, of all times',
-      rows: cards.disputes,
-      none: 'None.',
-      columns: [
-        { label: 'State', of: ({ status }) => status.replaceAll('_', ' ') },
-        { label: 'Orders', number: true, of: ({ orders }) => String(orders) },
-        { label: 'Taken by the bank', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
-      ],
-    }),
   );
 }
 
@@ -188,54 +287,60 @@ function unfinishedSection({ unfinished, openActs, proposals }, page) {
   if (unfinished === null) return section('Unfinished', el('p', { class: 'soft' }, 'Not known: see above.'));
   const { settlements, cardOrders, inbox } = unfinished;
   const of = (shown, count) => (count > shown.length ? `, the oldest ${shown.length} of ${count}` : '');
-  return section(
-    'Unfinished',
+  const shown = [
     proposals.length === 0 ? null : proposalsTable(proposals, page),
     openActs.length === 0 ? null : actsTable('Actions whose end is not known', openActs, goOn),
-    disputesTable(unfinished.disputes),
-    recordsTable({
-      caption: `Settlements of unknown outcome for more than a minute${of(settlements.oldest, settlements.count)}`,
-      rows: settlements.oldest,
-      none: 'None.',
-      columns: [
-        { label: 'Call', of: ({ callId }) => code(callId) },
-        { label: 'Since', of: ({ createdAt }) => moment(createdAt) },
-        { label: 'Service', of: ({ service }) => service },
-        { label: 'Price', number: true, of: ({ priceUsd }) => usd(priceUsd) },
-        { label: 'Network', of: ({ network }) => code(network) },
-        { label: 'Payer', of: ({ payer }) => code(payer) },
-        { label: 'State', of: (row) => [row.state.replace('_', ' '), row.reason].filter(Boolean).join(': ') },
-        { label: 'Tried', number: true, of: ({ attempts }) => String(attempts) },
-        { label: 'Dead after', of: ({ deadAfter }) => moment(deadAfter) },
-      ],
-    }),
-    recordsTable({
-      caption: `Card orders open for longer than expected${of(cardOrders.oldest, cardOrders.count)}`,
-      rows: cardOrders.oldest,
-      none: 'None.',
-      columns: [
-        { label: 'Order', of: ({ orderId }) => code(orderId) },
-        { label: 'Kind', of: ({ kind }) => kind },
-        { label: 'Account', of: ({ accountId }) => accountLink(accountId) },
-        { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
-        { label: 'Since', of: ({ createdAt }) => moment(createdAt) },
-        { label: 'Looked at', of: ({ lookedAt, looks }) => el('span', {}, moment(lookedAt), ` (${looks}×)`) },
-      ],
-    }),
-    el(
-      'p',
-      { class: 'soft' },
-      inbox.waiting === 0
-        ? 'No message of the card provider is waiting.'
-        : el(
-            'span',
-            {},
-            `${inbox.waiting} messages of the card provider are waiting, the oldest since `,
-            moment(inbox.oldestAt),
-            `; at most ${inbox.mostAttempts} attempts were made at one.`,
-          ),
-    ),
-  );
+    unfinished.disputes.nextDue.length === 0 ? null : disputesTable(unfinished.disputes),
+    settlements.oldest.length === 0
+      ? null
+      : recordsTable({
+          caption: `Settlements of unknown outcome for more than a minute${of(settlements.oldest, settlements.count)}`,
+          rows: settlements.oldest,
+          none: 'None.',
+          columns: [
+            { label: 'Call', of: ({ callId }) => code(callId) },
+            { label: 'Since', of: ({ createdAt }) => moment(createdAt) },
+            { label: 'Service', of: ({ service }) => service },
+            { label: 'Price', number: true, of: ({ priceUsd }) => usd(priceUsd) },
+            { label: 'Network', of: ({ network }) => code(network) },
+            { label: 'Payer', of: ({ payer }) => code(payer) },
+            {
+              label: 'State',
+              of: (row) => [row.state.replace('_', ' '), row.reason].filter(Boolean).join(': '),
+            },
+            { label: 'Tried', number: true, of: ({ attempts }) => String(attempts) },
+            { label: 'Dead after', of: ({ deadAfter }) => moment(deadAfter) },
+          ],
+        }),
+    cardOrders.oldest.length === 0
+      ? null
+      : recordsTable({
+          caption: `Card orders open for longer than expected${of(cardOrders.oldest, cardOrders.count)}`,
+          rows: cardOrders.oldest,
+          none: 'None.',
+          columns: [
+            { label: 'Order', of: ({ orderId }) => code(orderId) },
+            { label: 'Kind', of: ({ kind }) => kind },
+            { label: 'Account', of: ({ accountId }) => accountLink(accountId) },
+            { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+            { label: 'Since', of: ({ createdAt }) => moment(createdAt) },
+            {
+              label: 'Looked at',
+              of: ({ lookedAt, looks }) => el('span', {}, moment(lookedAt), ` (${looks}×)`),
+            },
+          ],
+        }),
+    inbox.waiting === 0
+      ? null
+      : el(
+          'p',
+          { class: 'soft' },
+          `${inbox.waiting} messages of the card provider are waiting, the oldest since `,
+          moment(inbox.oldestAt),
+          `; at most ${inbox.mostAttempts} attempts were made at one.`,
+        ),
+  ].filter((each) => each !== null);
+  return shown.length === 0 ? null : el('section', { 'aria-label': 'Unfinished' }, ...shown);
 }
 
 /** Disputes that are not over, the next due first; each leads to its account, and there to its order. */
@@ -272,14 +377,18 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
     }
     again();
   });
-  const title = el('div', { class: 'view-head' }, el('h2', {}, 'Books'), prove);
-  if (verdict === null)
-    return el('section', {}, title, el('p', { class: 'soft' }, 'They have not been checked yet.'));
+  if (verdict === null) return line('Books', 'not checked yet', prove);
   const failed = verdict.checks.filter(({ ok }) => !ok);
-  return el(
-    'section',
+  const seen = el(
+    'span',
     {},
-    title,
+    verdict.balanced ? 'in balance, checked ' : 'out of balance, checked ',
+    ago(verdict.endedAt),
+  );
+  return line(
+    'Books',
+    seen,
+    prove,
     el(
       'div',
       { class: `notice ${verdict.balanced ? 'good' : 'bad'}` },
@@ -326,22 +435,38 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
 function upstreamsSection(upstreams) {
   const configured = upstreams.filter((each) => each.state !== 'not_configured');
   const others = upstreams.filter((each) => each.state === 'not_configured').map(({ name }) => name);
-  return section(
+  const isWell = ({ state }) => state === 'up';
+  const states = [...Map.groupBy(configured, ({ state }) => state)].map(
+    ([state, each]) => `${each.length} ${state.replaceAll('_', ' ')}`,
+  );
+  const unwell = configured.filter((each) => !isWell(each));
+  return line(
     'Sources',
-    recordsTable({
-      caption: 'As this process last saw them',
-      rows: configured,
-      none: 'No source is configured.',
-      columns: [
-        { label: 'Source', of: ({ name }) => name },
-        { label: 'State', of: (each) => badge(each.state) },
-        { label: 'Answered', of: ({ lastSuccessAt }) => moment(lastSuccessAt) },
-        { label: 'Failed', of: ({ lastFailureAt }) => moment(lastFailureAt) },
-        { label: 'Why', of: ({ reason }) => reason },
-      ],
-    }),
+    states.length === 0 ? 'none' : states.join(', '),
+    sourcesTable('Not up, as this process last saw them', unwell),
+    el(
+      'details',
+      {},
+      el('summary', {}, `The ${configured.length - unwell.length} that are up`),
+      sourcesTable('Up', configured.filter(isWell)),
+    ),
     others.length === 0 ? null : el('p', { class: 'soft' }, `Not configured: ${others.join(', ')}.`),
   );
+}
+
+function sourcesTable(caption, sources) {
+  return recordsTable({
+    caption,
+    rows: sources,
+    none: 'None.',
+    columns: [
+      { label: 'Source', of: ({ name }) => name },
+      { label: 'State', of: (each) => badge(each.state) },
+      { label: 'Answered', of: ({ lastSuccessAt }) => moment(lastSuccessAt) },
+      { label: 'Failed', of: ({ lastFailureAt }) => moment(lastFailureAt) },
+      { label: 'Why', of: ({ reason }) => reason },
+    ],
+  });
 }
 
 const COMMERCIAL_USE = {
@@ -374,8 +499,10 @@ function termsSection(sources) {
         isAgreedTo ? 'accepted' : 'not accepted',
       ),
   };
-  return section(
+  const open = wanting.filter(({ isAgreedTo }) => !isAgreedTo).length;
+  return line(
     'Terms of the sources',
+    open === 0 ? 'all accepted' : `${open} not accepted`,
     el(
       'p',
       { class: 'soft' },
@@ -404,8 +531,12 @@ function termsSection(sources) {
 }
 
 function dataListsSection(lists) {
-  return section(
+  const states = [...Map.groupBy(lists, ({ state }) => state)].map(
+    ([state, each]) => `${each.length} ${state.replaceAll('_', ' ')}`,
+  );
+  return line(
     'Lists',
+    states.length === 0 ? 'none' : states.join(', '),
     recordsTable({
       caption: 'What services look names and addresses up in',
       rows: lists,

@@ -1,6 +1,7 @@
 import { ask } from './admin-session.js';
-import { code, moment, recordsTable } from './admin-tables.js';
+import { code, recordsTable } from './admin-tables.js';
 import { el, notice } from './dom.js';
+import { moment } from './moments.js';
 
 /**
  * What the operator has to send by hand, a page at a time; nothing is shown while there is nothing.

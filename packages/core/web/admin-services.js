@@ -1,7 +1,8 @@
 import { act } from './admin-act.js';
 import { ask } from './admin-session.js';
-import { badge, code, moment, recordsTable } from './admin-tables.js';
+import { badge, code, recordsTable } from './admin-tables.js';
 import { el, notice } from './dom.js';
+import { moment } from './moments.js';
 
 /**
  * The services that the shop ships with: how each is sold, and by whose word; which version is in force where.

@@ -63,13 +63,6 @@ export function figures(...shown) {
   );
 }
 
-/** A moment, in this browser's time. */
-export function moment(iso) {
-  if (iso === null) return '—';
-  const shown = new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
-  return el('time', { datetime: iso, title: iso }, shown);
-}
-
 export function usd(amount) {
   return amount === null ? '—' : formatUsd(amount);
 }
@@ -77,6 +70,12 @@ export function usd(amount) {
 /** A long name that may break, and that is easily told from text. */
 export function code(text) {
   return text === null ? '—' : el('code', {}, text);
+}
+
+/** The two ends of a long name, with the whole in its title. */
+export function shortened(text) {
+  if (text === null) return '—';
+  return el('code', { title: text }, text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`);
 }
 
 const TONES = {

@@ -2,6 +2,7 @@
 import { formatUsd } from './amount.js';
 import { byId, el, notice } from './dom.js';
 import { forgetProblems, tellRefusal } from './field-problems.js';
+import { momentWords } from './moments.js';
 
 /** Why it is off, for the owner of the card. What is not listed is a code of the card's bank. */
 const OFF_BECAUSE = {
@@ -78,18 +79,25 @@ function rechargeInWords(view) {
   }
 }
 
+/** How it stands, in the line of the setting. */
+function lineOf(view) {
+  if (view.how !== undefined) return 'off';
+  if (view.state === 'off') return 'off';
+  return `${view.state === 'charging' ? 'charging' : 'on'}: ${formatUsd(view.topUpUsd)} below ${formatUsd(view.thresholdUsd)}`;
+}
+
 /** What the card's owner agreed to, and who hears of charges. */
 function consentInWords({ agreed, email, alsoTold }) {
   const most = `${formatUsd(agreed.topUpUsd)} below ${formatUsd(agreed.thresholdUsd)}, and ${formatUsd(agreed.perDayUsd)} in 24 hours`;
   return [
     `The card’s owner agreed to at most ${most}. For more, buy credit below and keep the card.`,
     ...(email === null ? [] : [`Mail about it goes to ${email}.`]),
-    ...alsoTold.map((former) => `${former.email} hears of each charge until ${momentOf(former.until)}.`),
+    ...alsoTold.map((former) => `${former.email} hears of each charge until ${momentWords(former.until)}.`),
   ];
 }
 
 function lastCharge({ lastChargedAt }) {
-  return lastChargedAt === null ? [] : [`Last charged ${momentOf(lastChargedAt)}.`];
+  return lastChargedAt === null ? [] : [`Last charged ${momentWords(lastChargedAt)}.`];
 }
 
 /**
@@ -100,6 +108,7 @@ function lastCharge({ lastChargedAt }) {
  */
 export function showRecharge(view, change) {
   const { tone, badge, sentences } = rechargeInWords(view);
+  byId('recharge-line').textContent = lineOf(view);
   byId('recharge-state').replaceChildren(
     el('span', { class: `badge ${tone}` }, badge),
     ...sentences.map((sentence) => el('p', {}, sentence)),
@@ -143,11 +152,7 @@ function plain(usd) {
 }
 
 function whenInWords(iso) {
-  return iso === null || Date.parse(iso) <= Date.now() ? 'at once' : momentOf(iso);
-}
-
-function momentOf(iso) {
-  return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  return iso === null || Date.parse(iso) <= Date.now() ? 'at once' : momentWords(iso);
 }
 
 /** A code such as `do_not_honor`, as words. */

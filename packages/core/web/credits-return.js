@@ -6,6 +6,7 @@ import { formatUsd } from './amount.js';
 import { byId, el, SHOP } from './dom.js';
 import { lookAgain, retryAfterMsOf } from './look-again.js';
 import { offerKey } from './lost-key.js';
+import { momentWords } from './moments.js';
 import { openCheckouts } from './open-checkouts.js';
 
 /** A payment is mostly known at once; after these two minutes nobody wants to watch any longer. */
@@ -89,7 +90,7 @@ function showReceipt(summary, session) {
   byId('lines').replaceChildren(
     line('Bought', `Prepaid credit${tier}`),
     line('Credit', credit),
-    ...(summary.paidAt === null ? [] : [line('Date', timeOf(summary.paidAt))]),
+    ...(summary.paidAt === null ? [] : [line('Date', momentWords(summary.paidAt))]),
     line('From', `${SHOP}, ${location.host}`),
     line('Reference', el('code', {}, summary.reference)),
     el('div', { class: 'total' }, el('dt', {}, 'Paid by card'), el('dd', {}, amount)),
@@ -106,17 +107,6 @@ function showReceipt(summary, session) {
   byId('to-key').textContent = isOldKey ? 'Look at the key' : 'Collect the key';
   byId('receipt').hidden = false;
   byId('next').hidden = false;
-}
-
-function timeOf(iso) {
-  return new Date(iso).toLocaleString(undefined, {
-    year: 'numeric',
-    month: 'long',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZoneName: 'short',
-  });
 }
 
 function watch(session) {

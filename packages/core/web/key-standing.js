@@ -1,6 +1,7 @@
 /** What stands between a key and its credit, in words. */
 import { formatUsd, microsOf } from './amount.js';
 import { el, notice } from './dom.js';
+import { dayWords } from './moments.js';
 
 /**
  * @param {object} key GET /api/keys/me
@@ -40,7 +41,7 @@ export function standingNotices(key) {
     notices.push(
       explained(
         'plain',
-        `The cap of a day can be raised from ${new Date(fixedUntil).toLocaleDateString(undefined, { dateStyle: 'long' })}.`,
+        `The cap of a day can be raised from ${dayWords(fixedUntil)}.`,
         'A card that is new here pays for little at first. Lowering the cap is possible at any time.',
       ),
     );

@@ -15,6 +15,7 @@ const form = byId('key-form');
 const input = byId('key');
 const message = byId('message');
 const board = byId('board');
+const main = byId('main');
 
 /** One request about the key. Answers the body, or throws an `Error` that may be shown, with the `fields` that are wrong. */
 async function ask(method, path, body) {
@@ -40,23 +41,29 @@ async function ask(method, path, body) {
 
 async function showKey() {
   forgetProblems(form);
-  byId('forget').hidden = rememberedKey() === '';
   if (rememberedKey() === '') {
-    board.hidden = true;
+    showBoard(false);
     offerCreditFor(null);
     return;
   }
   try {
     render(await ask('GET', '/api/keys/me'));
-    board.hidden = false;
+    showBoard(true);
     message.replaceChildren();
   } catch (error) {
-    board.hidden = true;
+    showBoard(false);
     offerCreditFor(null);
     const isUnknown = error.status === 401;
     message.replaceChildren(...(isUnknown ? [] : [notice('bad', error.message)]));
     if (isUnknown) tellAtFields({ key: unknownKey(rememberedKey(), error.message) });
   }
+}
+
+/** With a key open, what it has comes first; the box for another one is a button away. */
+function showBoard(isOpen) {
+  board.hidden = !isOpen;
+  main.classList.toggle('open', isOpen);
+  for (const each of [form, byId('lead'), byId('trial')]) each.hidden = isOpen;
 }
 
 const KEY_CHARACTERS = 73;
@@ -78,8 +85,8 @@ function render(key) {
   ]
     .filter(Boolean)
     .join(' · ');
+  byId('available').textContent = formatUsd(key.availableUsd);
   byId('balances').replaceChildren(
-    figure('Available', formatUsd(key.availableUsd), 'main'),
     figure('Reserved', formatUsd(key.reservedUsd)),
     figure('Spent today', formatUsd(key.spentTodayUsd)),
     figure('Spent in all', formatUsd(key.spentUsd)),
@@ -90,15 +97,25 @@ function render(key) {
     render(await ask('PATCH', '/api/keys/me', { autoRecharge }));
   });
   byId('spending').replaceChildren(spendingView(key.spending));
+  byId('caps-line').textContent = capsLine(key.caps);
   byId('per-call').value = plain(key.caps.perCallUsd);
   byId('per-day').value = plain(key.caps.perDayUsd);
   void showWebhooks(key.kind === 'trial' ? null : ask);
 }
 
+/** Its caps, in the line of the setting. */
+function capsLine({ perCallUsd, perDayUsd }) {
+  const set = [
+    perCallUsd === null ? null : `${formatUsd(perCallUsd)} a call`,
+    perDayUsd === null ? null : `${formatUsd(perDayUsd)} a day`,
+  ].filter(Boolean);
+  return set.length === 0 ? 'none' : set.join(', ');
+}
+
 const KINDS = { trial: 'trial key', paid: 'paid key', grant: 'granted key' };
 
-function figure(label, value, kind) {
-  return el('div', { class: kind }, el('dt', {}, label), el('dd', {}, value));
+function figure(label, value) {
+  return el('div', {}, el('dt', {}, label), el('dd', {}, value));
 }
 
 function plain(usd) {
@@ -125,6 +142,12 @@ byId('forget').addEventListener('click', () => {
   input.value = '';
   message.replaceChildren();
   void showKey();
+});
+
+byId('another').addEventListener('click', () => {
+  form.hidden = false;
+  input.value = '';
+  input.focus();
 });
 
 byId('refresh').addEventListener('click', () => void showKey());
@@ -222,6 +245,7 @@ if (credits?.obtain.hosted_checkout) {
   const walletsPay = capabilities.authModes.some(({ mode }) => mode === 'x402_onchain');
   byId('agent-ways').replaceChildren(...waysForAgents(credits.obtain, walletsPay));
   byId('buy').hidden = false;
+  byId('to-buy').hidden = false;
   byId('recharge').hidden = false;
   // It was hidden when the browser looked for it.
   if (location.hash === '#buy') byId('buy').scrollIntoView();

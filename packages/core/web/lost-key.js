@@ -1,5 +1,6 @@
 /** The part of the return page by which a person gets at the key, when there is no agent to fetch it. */
 import { byId, notice } from './dom.js';
+import { momentWords } from './moments.js';
 import { post, whileBusy } from './post.js';
 import { freshKey } from './trial-key.js';
 
@@ -27,7 +28,7 @@ export async function offerKey({ sessionId, proof, isOwnTab }) {
     const { body } = await post('checkout/hand-over', { sessionId, proof, reveal });
     if (body?.success !== true || body.state === 'no_key') return null;
     byId('for-person').hidden = isOwnTab && body.state !== 'over';
-    const had = body.deliveredAt === null ? '' : ` at ${new Date(body.deliveredAt).toLocaleTimeString()}`;
+    const had = body.deliveredAt === null ? '' : ` at ${momentWords(body.deliveredAt)}`;
     const by =
       body.deliveredTo === 'page' ? 'The key was shown on this page' : 'Your agent has fetched the key';
     standing.textContent =

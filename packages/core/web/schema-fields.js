@@ -53,7 +53,7 @@ export function valueTable({ form, service }) {
 
 /** "string", "number or null", "array of string": the type in words. */
 function typeInWords(schema) {
-  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+  if (schema.enum !== undefined) return `one of ${schema.enum.length}`;
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeInWords).join(' or ');
   if (schema.type === 'array') return `array of ${typeInWords(schema.items ?? {})}`;
@@ -79,7 +79,7 @@ function rowsOf(schema, depth) {
           required.has(name) ? null : el('span', { class: 'faint' }, ' optional'),
         ),
         el('td', {}, el('code', { class: 'type' }, typeInWords(field))),
-        el('td', {}, ...prose(meaningOf(field))),
+        el('td', {}, ...prose(meaningOf(field)), ...choicesOf(field)),
       ),
       ...(nested === null ? [] : rowsOf(nested, depth + 1)),
     ];
@@ -95,6 +95,13 @@ function objectIn(field) {
     if (found !== null) return found;
   }
   return null;
+}
+
+/** The values that a field may have, where they are listed. */
+function choicesOf(field) {
+  const choices = [field, field.items, ...(field.anyOf ?? [])].find((each) => each?.enum !== undefined)?.enum;
+  if (choices === undefined) return [];
+  return [el('span', { class: 'chips' }, ...choices.map((value) => el('code', {}, JSON.stringify(value))))];
 }
 
 function meaningOf(field) {

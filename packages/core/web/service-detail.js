@@ -1,5 +1,6 @@
 import { recipePriceOf } from './catalog.js';
 import { codeBlock, el, prose } from './dom.js';
+import { jsonBlock } from './json-block.js';
 import { addressOf } from './route-form.js';
 import { fieldTable, valueTable } from './schema-fields.js';
 import { tryItForm } from './try-it.js';
@@ -27,29 +28,45 @@ export function serviceDetail(recipe) {
       : null,
     recipe.available ? null : el('p', { class: 'soft' }, recipe.unavailableMessage),
     recipe.chains === null ? null : chainsLine(recipe.chains),
-    section(
-      'What you send',
-      ...(isRoute ? valueTable(recipe) : [fieldTable(recipe.inputSchema, 'Fields of the request')]),
-    ),
-    section('Try it', tryItForm(recipe, price)),
-    section('From code', examples(recipe)),
-    section(
-      'What you get',
-      el('p', { class: 'soft' }, ...prose(recipe.answer.description)),
-      exampleAnswer(recipe),
-      answerFields(recipe),
-    ),
-    recipe.streaming === null
-      ? null
-      : section('In pieces', el('p', { class: 'soft' }, ...prose(recipe.streaming.description))),
-    section(
-      'When it fails',
-      el('p', { class: 'soft' }, recipe.charged),
+    el(
+      'div',
+      { class: 'halves' },
+      section('Try it', tryItForm(recipe, price)),
       el(
-        'details',
-        {},
-        el('summary', {}, `${recipe.errors.map(({ status }) => status).join(', ')}: as for every service`),
-        errorTable(recipe.errors),
+        'div',
+        { class: 'beside' },
+        section('From code', examples(recipe)),
+        section('Answer', exampleAnswer(recipe)),
+      ),
+      el(
+        'div',
+        { class: 'below' },
+        section(
+          'What you send',
+          ...(isRoute ? valueTable(recipe) : [fieldTable(recipe.inputSchema, 'Fields of the request')]),
+        ),
+        section(
+          'What you get',
+          el('p', { class: 'soft' }, ...prose(recipe.answer.description)),
+          answerFields(recipe),
+        ),
+        recipe.streaming === null
+          ? null
+          : section('In pieces', el('p', { class: 'soft' }, ...prose(recipe.streaming.description))),
+        section(
+          'When it fails',
+          el('p', { class: 'soft' }, recipe.charged),
+          el(
+            'details',
+            {},
+            el(
+              'summary',
+              {},
+              `${recipe.errors.map(({ status }) => status).join(', ')}: as for every service`,
+            ),
+            errorTable(recipe.errors),
+          ),
+        ),
       ),
     ),
   ].filter((part) => part !== null);
@@ -79,21 +96,15 @@ function section(title, ...children) {
   return el('section', { id: IDS[title] }, el('h2', {}, title), ...children);
 }
 
-const LONGEST_OPEN_LINES = 40;
-
 /** By which other pages link to a section. */
-const IDS = { 'Try it': 'try', 'From code': 'code' };
+const IDS = { 'Try it': 'try', 'From code': 'code', Answer: 'answer' };
 
-/** What an answer looks like; null where it is no JSON. */
+/** What an answer looks like; what it is where it is no JSON. */
 function exampleAnswer({ answer }) {
-  if (answer.example === undefined) return null;
-  const text = JSON.stringify(answer.example, null, 2);
-  return el(
-    'details',
-    { open: text.split('\n').length <= LONGEST_OPEN_LINES },
-    el('summary', {}, 'An example, with placeholders for values'),
-    codeBlock(text, 'the example of an answer'),
-  );
+  if (answer.example === undefined)
+    return el('p', { class: 'soft' }, 'Bytes of ', el('code', {}, answer.mediaType), '.');
+  const block = jsonBlock(JSON.stringify(answer.example, null, 2), 'the example of an answer');
+  return el('div', {}, el('p', { class: 'faint' }, 'An example, with placeholders for values.'), block);
 }
 
 /** Its fields where it is JSON; else what it is. */

@@ -1,7 +1,9 @@
 import { formatMicros, microsOf } from './amount.js';
 import { el, svg } from './dom.js';
+import { dayWords } from './moments.js';
 
-const MOST_DAYS = 31;
+const SHOWN_DAYS = 14;
+const SHOWN_SERVICES = 10;
 const DAY_MS = 86_400_000;
 const HEIGHT = 150;
 const WIDTH = 640;
@@ -19,7 +21,7 @@ export function spendingView(spending) {
   return el(
     'div',
     {},
-    daysChart(lines, { verb: 'Spent', kinds: SPENT, days: daysSpent(lines) }),
+    daysChart(lines, { verb: 'Spent', kinds: SPENT, days: daysSpent(lines, Date.now()) }),
     servicesTable(lines, { verb: 'Spent', kinds: SPENT }),
   );
 }
@@ -33,55 +35,87 @@ export function spendingView(spending) {
  */
 export function daysChart(lines, { verb, kinds, days }) {
   const totals = totalsOf(lines, ({ day }) => day);
+  const picture = svg('svg', {
+    role: 'img',
+    'aria-label':
+      days.length <= SPOKEN_DAYS
+        ? `${verb} by day: ${days.map((day) => `${day} ${formatMicros(totals.get(day) ?? 0n)}`).join(', ')}`
+        : `${verb} by day, from ${days[0]} to ${days.at(-1)}`,
+  });
+  const draw = (width) => {
+    picture.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
+    picture.replaceChildren(...barsOf(lines, { kinds, days, totals, width }));
+  };
+  draw(WIDTH);
+  // Drawn as wide as it is shown, so that its letters have their size.
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width > 0) draw(Math.round(contentRect.width));
+  }).observe(picture);
+  return el(
+    'figure',
+    { class: 'chart true-size' },
+    el('figcaption', {}, 'By day (UTC)', kinds.length === 1 ? null : legend(kinds)),
+    picture,
+  );
+}
+
+/** The room of one value above its bar, in pixels. */
+const VALUE_WIDTH = 56;
+const DAY_WIDTH = 64;
+
+function barsOf(lines, { kinds, days, totals, width }) {
   const pieces = totalsOf(lines, ({ day, kind }) => `${day} ${kind}`);
   const highest = days.reduce((most, day) => max(most, totals.get(day) ?? 0n), 1n);
-  const slot = WIDTH / days.length;
+  const slot = width / days.length;
   const barWidth = Math.min(slot * 0.72, 44);
-  const every = Math.ceil(days.length / 8);
+  const every = Math.ceil(DAY_WIDTH / slot);
+  const heightOf = (micros) => (HEIGHT - FOOT - HEAD) * (Number((micros * 10_000n) / highest) / 10_000);
   const bars = days.flatMap((day, index) => {
     const total = totals.get(day) ?? 0n;
-    const x = slot * index + (slot - barWidth) / 2;
     const middle = slot * index + slot / 2;
+    const isLast = index === days.length - 1;
     let top = HEIGHT - FOOT;
     const stack = kinds.map(({ kind, label }) => {
       const micros = pieces.get(`${day} ${kind}`) ?? 0n;
-      const height = (HEIGHT - FOOT - HEAD) * (Number((micros * 10_000n) / highest) / 10_000);
+      const height = heightOf(micros);
       top -= height;
       const told = kinds.length === 1 ? day : `${day}, ${label}`;
       return svg(
         'rect',
-        { class: `piece ${kind}`, x, y: top, width: barWidth, height, rx: kinds.length === 1 ? 2 : 0 },
+        {
+          class: `piece ${kind}`,
+          x: middle - barWidth / 2,
+          y: top,
+          width: barWidth,
+          height,
+          rx: kinds.length === 1 ? 2 : 0,
+        },
         svg('title', {}, `${told}: ${formatMicros(micros)}`),
       );
     });
+    const isTold = slot >= VALUE_WIDTH || isLast || total === highest;
+    const end = { x: isLast ? width : middle, 'text-anchor': isLast ? 'end' : 'middle' };
     return [
       ...stack,
-      total > 0n && days.length <= 14
-        ? svg('text', { class: 'value', x: middle, y: top - 5, 'text-anchor': 'middle' }, formatMicros(total))
-        : null,
-      index % every === 0
-        ? svg('text', { class: 'tick', x: middle, y: HEIGHT - 6, 'text-anchor': 'middle' }, shortDay(day))
+      total > 0n && isTold ? svg('text', { class: 'value', y: top - 5, ...end }, formatMicros(total)) : null,
+      // The last day is always named.
+      (days.length - 1 - index) % every === 0
+        ? svg('text', { class: 'tick', y: HEIGHT - 6, ...end }, shortDay(day))
         : null,
     ];
   });
-  return el(
-    'figure',
-    { class: 'chart' },
-    el('figcaption', {}, 'By day (UTC)', kinds.length === 1 ? null : legend(kinds)),
-    svg(
-      'svg',
-      {
-        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-        role: 'img',
-        'aria-label':
-          days.length <= SPOKEN_DAYS
-            ? `${verb} by day: ${days.map((day) => `${day} ${formatMicros(totals.get(day) ?? 0n)}`).join(', ')}`
-            : `${verb} by day, from ${days[0]} to ${days.at(-1)}`,
-      },
-      svg('line', { class: 'axis', x1: 0, x2: WIDTH, y1: HEIGHT - FOOT, y2: HEIGHT - FOOT }),
-      ...bars,
-    ),
+  const foot = HEIGHT - FOOT;
+  const grid = [highest, highest / 2n].map((micros) =>
+    svg('line', {
+      class: 'grid',
+      x1: 0,
+      x2: width,
+      y1: foot - heightOf(micros),
+      y2: foot - heightOf(micros),
+    }),
   );
+  const axis = svg('line', { class: 'axis', x1: 0, x2: width, y1: foot, y2: foot });
+  return [...(highest > 1n ? grid : []), axis, ...bars].filter((each) => each !== null);
 }
 
 /**
@@ -96,44 +130,62 @@ export function servicesTable(lines, { verb, kinds }) {
   for (const { service, calls: made } of lines) calls.set(service, (calls.get(service) ?? 0) + made);
   const rows = [...totals].sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0));
   const highest = rows.reduce((most, [, micros]) => max(most, micros), 1n);
-  return el(
-    'table',
-    { class: 'by-service' },
-    el('caption', {}, 'By service'),
-    el(
-      'thead',
-      {},
+  const first = tableOf(rows.slice(0, SHOWN_SERVICES));
+  if (rows.length <= SHOWN_SERVICES) return first;
+  const all = el(
+    'button',
+    {
+      type: 'button',
+      class: 'secondary small',
+      onclick: () => {
+        first.replaceWith(tableOf(rows));
+        all.remove();
+      },
+    },
+    `Show all ${rows.length}`,
+  );
+  return el('div', {}, first, all);
+
+  function tableOf(shown) {
+    return el(
+      'table',
+      { class: 'by-service' },
+      el('caption', {}, 'By service'),
       el(
-        'tr',
+        'thead',
         {},
-        el('th', { scope: 'col' }, 'Service'),
-        el('th', { scope: 'col', class: 'share' }, el('span', { class: 'hidden' }, 'Share')),
-        el('th', { scope: 'col', class: 'number' }, 'Calls'),
-        el('th', { scope: 'col', class: 'number' }, verb),
-      ),
-    ),
-    el(
-      'tbody',
-      {},
-      ...rows.map(([service, micros]) =>
         el(
           'tr',
           {},
-          el('th', { scope: 'row' }, el('a', { href: `/docs/${encodeURIComponent(service)}` }, service)),
-          el(
-            'td',
-            { class: 'share' },
-            shareBar(
-              kinds.map(({ kind }) => ({ kind, micros: pieces.get(`${service} ${kind}`) ?? 0n })),
-              highest,
-            ),
-          ),
-          el('td', { class: 'number' }, String(calls.get(service))),
-          el('td', { class: 'number' }, formatMicros(micros)),
+          el('th', { scope: 'col' }, 'Service'),
+          el('th', { scope: 'col', class: 'share' }, el('span', { class: 'hidden' }, 'Share')),
+          el('th', { scope: 'col', class: 'number' }, 'Calls'),
+          el('th', { scope: 'col', class: 'number' }, verb),
         ),
       ),
-    ),
-  );
+      el(
+        'tbody',
+        {},
+        ...shown.map(([service, micros]) =>
+          el(
+            'tr',
+            {},
+            el('th', { scope: 'row' }, el('a', { href: `/docs/${encodeURIComponent(service)}` }, service)),
+            el(
+              'td',
+              { class: 'share' },
+              shareBar(
+                kinds.map(({ kind }) => ({ kind, micros: pieces.get(`${service} ${kind}`) ?? 0n })),
+                highest,
+              ),
+            ),
+            el('td', { class: 'number' }, String(calls.get(service))),
+            el('td', { class: 'number' }, formatMicros(micros)),
+          ),
+        ),
+      ),
+    );
+  }
 }
 
 /** Which colour is what. */
@@ -179,11 +231,11 @@ function totalsOf(lines, keyOf) {
   return totals;
 }
 
-/** The days from the first on which something was spent to the last, the latest month of them. */
-function daysSpent(lines) {
-  const sorted = lines.map(({ day }) => day).sort();
-  const lastMs = Date.parse(sorted.at(-1));
-  return daysFrom(Math.max(Date.parse(sorted[0]), lastMs - (MOST_DAYS - 1) * DAY_MS), lastMs);
+/** The last fourteen days, to today or to the last on which something was spent. */
+function daysSpent(lines, nowMs) {
+  const today = new Date(nowMs).toISOString().slice(0, 10);
+  const lastMs = Date.parse([today, ...lines.map(({ day }) => day)].sort().at(-1));
+  return daysFrom(lastMs - (SHOWN_DAYS - 1) * DAY_MS, lastMs);
 }
 
 /** Every day from one time to another, as YYYY-MM-DD in UTC. */
@@ -194,7 +246,7 @@ export function daysFrom(firstMs, lastMs) {
 }
 
 function shortDay(day) {
-  return new Date(day).toLocaleDateString('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  return dayWords(day).replace(/ \d+$/, '');
 }
 
 function max(a, b) {

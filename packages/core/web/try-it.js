@@ -1,18 +1,15 @@
+import { formatUsd } from './amount.js';
 import { el, notice } from './dom.js';
 import { tellRefusal } from './field-problems.js';
+import { jsonBlock } from './json-block.js';
 import { rememberedKey, rememberKey } from './key-session.js';
 import { fitsPath, routeEntries, routeRequest } from './route-form.js';
 import { trialKeyOffer } from './trial-key.js';
 
 /** The headers of an answer that say what it cost and how it came about. */
-const SHOWN_HEADERS = [
-  'X-Credits-Used',
-  'X-Credits-Remaining',
-  'X-Payment-Method',
-  'X-Call-Id',
-  'Retry-After',
-  'X-Request-Id',
-];
+const SHOWN_HEADERS = ['X-Payment-Method', 'X-Call-Id', 'X-Request-Id'];
+/** From then on somebody who waits may stop waiting. */
+const CANCEL_AFTER_S = 5;
 
 /**
  * A form that sends one call of a service, paid with the key that the person pastes.
@@ -32,6 +29,7 @@ export function tryItForm(recipe, price) {
   key.addEventListener('input', () => rememberKey(key.value.trim()));
   const fields = fieldsOf(recipe);
   const send = el('button', { type: 'submit', disabled: !recipe.available }, `Send this call for ${price}`);
+  const cancel = el('button', { type: 'button', class: 'secondary', hidden: true }, 'Cancel');
   const outcome = el('div', { class: 'outcome', 'aria-live': 'polite' });
 
   const form = el(
@@ -53,8 +51,8 @@ export function tryItForm(recipe, price) {
       : trialKeyOffer((fresh) => {
           key.value = fresh;
         }),
-    ...fields.map(({ element }) => element),
-    el('div', { class: 'actions' }, send),
+    ...fieldsShown(fields),
+    el('div', { class: 'actions send' }, send, cancel),
     recipe.available ? null : notice('warn', recipe.unavailableMessage ?? 'Not for sale at the moment.'),
     outcome,
   );
@@ -65,12 +63,55 @@ export function tryItForm(recipe, price) {
     outcome.replaceChildren();
     const typed = typedIn(fields);
     if (typed === null) return;
-    send.disabled = true;
-    outcome.replaceChildren(el('p', { class: 'soft' }, 'Waiting for the answer …'));
-    outcome.replaceChildren(await call(recipe, key.value.trim(), typed, fields));
-    send.disabled = false;
+    const waiting = showWaiting(send, cancel);
+    const answered = await call(recipe, key.value.trim(), typed, { fields, signal: waiting.signal });
+    waiting.end();
+    outcome.replaceChildren(answered);
   });
   return form;
+}
+
+/** The fields; those that need nothing behind a fold, where there are several. */
+function fieldsShown(fields) {
+  const spare = fields.filter(({ control }) => !control.required && control.value === '');
+  if (spare.length < 2) return fields.map(({ element }) => element);
+  return [
+    ...fields.filter((each) => !spare.includes(each)).map(({ element }) => element),
+    el(
+      'details',
+      { class: 'spare' },
+      el('summary', {}, `${spare.length} more options`),
+      el('div', { class: 'try-fields' }, ...spare.map(({ element }) => element)),
+    ),
+  ];
+}
+
+/** Counts the seconds on the button, whose width stays; after some of them the call can be given up. */
+function showWaiting(send, cancel) {
+  const controller = new AbortController();
+  const { textContent: text } = send;
+  let seconds = 0;
+  const tell = () => {
+    send.textContent = seconds === 0 ? 'Sending …' : `Sending … ${seconds} s`;
+    cancel.hidden = seconds < CANCEL_AFTER_S;
+    seconds += 1;
+  };
+  send.style.minWidth = `${send.offsetWidth}px`;
+  send.disabled = true;
+  send.setAttribute('aria-busy', 'true');
+  cancel.onclick = () => controller.abort();
+  const timer = setInterval(tell, 1_000);
+  tell();
+  return {
+    signal: controller.signal,
+    end() {
+      clearInterval(timer);
+      send.textContent = text;
+      send.disabled = false;
+      send.removeAttribute('aria-busy');
+      cancel.hidden = true;
+    },
+  };
 }
 
 /** Says what the server found wrong at the fields that it names. */
@@ -100,18 +141,22 @@ function requestOf(recipe, typed) {
   return { url: `/x402/${recipe.service}`, method: 'POST', headers, body };
 }
 
-async function call(recipe, key, typed, fields) {
+async function call(recipe, key, typed, { fields, signal }) {
   const startedAtMs = performance.now();
   try {
     const { url, headers, ...request } = requestOf(recipe, typed);
     const response = await fetch(url, {
       ...request,
       headers: { ...headers, ...(key === '' ? {} : { 'x-api-key': key }) },
+      signal,
     });
     const text = await readable(response);
     if (response.status === 400) tellMistakes(text, fields);
-    return answerView(response, text, Math.round(performance.now() - startedAtMs), key);
+    const tookMs = Math.round(performance.now() - startedAtMs);
+    return answerView(response, text, { tookMs, key, recipe });
   } catch {
+    if (signal.aborted)
+      return notice('plain', 'You gave it up. The key page shows whether the call was charged.');
     return notice(
       'bad',
       'The connection broke before the answer came. The key page shows whether the call was charged.',
@@ -126,7 +171,7 @@ async function readable(response) {
   return `${(await response.arrayBuffer()).byteLength} bytes of ${type}`;
 }
 
-function answerView(response, text, tookMs, key) {
+function answerView(response, text, { tookMs, key, recipe }) {
   const tone = response.ok ? 'good' : response.status === 402 || response.status === 503 ? 'warn' : 'bad';
   const headers = SHOWN_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
@@ -140,12 +185,50 @@ function answerView(response, text, tookMs, key) {
       { class: 'status' },
       el('span', { class: `badge ${tone}` }, String(response.status)),
       ` ${verdict(response, text, key)} `,
-      el('span', { class: 'faint' }, `${tookMs} ms`),
+      el('span', { class: 'faint' }, costLine(response, tookMs)),
     ),
-    headers.length === 0 ? null : el('dl', { class: 'headers' }, ...headers),
+    response.status === 402 ? waysToPay(recipe) : null,
     pictureOf(text),
-    el('pre', { tabindex: '0', 'aria-label': 'Body of the answer' }, el('code', {}, indented(text))),
+    bodyView(response, text),
+    headers.length === 0
+      ? null
+      : el('details', {}, el('summary', {}, 'Ids of this call'), el('dl', { class: 'headers' }, ...headers)),
   );
+}
+
+/** "$0.15 · $158.80 left · 27 ms", as far as it is known. */
+function costLine({ headers }, tookMs) {
+  const [used, left, retry] = ['X-Credits-Used', 'X-Credits-Remaining', 'Retry-After'].map((name) =>
+    headers.get(name),
+  );
+  return [
+    used === null ? null : formatUsd(used),
+    left === null ? null : `${formatUsd(left)} left`,
+    retry === null ? null : `try again in ${retry} s`,
+    `${tookMs} ms`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/** What a person can do about a price. */
+function waysToPay({ payment }) {
+  const links = [
+    ...(payment.x402 === null && payment.mpp === null ? [] : [['#code', 'Pay with a wallet']]),
+    ['/keys', 'Your key'],
+    ['/pricing', 'Ways to pay'],
+  ];
+  return el(
+    'p',
+    { class: 'actions' },
+    ...links.map(([href, label]) => el('a', { class: 'button secondary', href }, label)),
+  );
+}
+
+/** The body; that of a price is folded, since it is for programs. */
+function bodyView({ status }, text) {
+  const block = jsonBlock(indented(text), 'Body of the answer');
+  return status === 402 ? el('details', {}, el('summary', {}, 'Show the 402'), block) : block;
 }
 
 /** The map of an answer about a place; null where it has none. */
@@ -208,8 +291,9 @@ function bodyEntries({ inputSchema, example }) {
 /** One control for each value that is asked for, filled from the example. */
 function fieldsOf(recipe) {
   const entries = recipe.form === undefined ? bodyEntries(recipe) : routeEntries(recipe);
+  const resting = new Set(recipe.chains?.notReadable ?? []);
   return entries.map(({ id, place, name, schema, required, example }) => {
-    const control = controlOf(id, schema, example, required);
+    const control = controlOf(id, schema, { example, required, resting });
     const problem = el('p', { class: 'problem', id: `${id}-problem` });
     control.setAttribute('aria-describedby', `${id}-hint ${id}-problem`);
     control.required = required;
@@ -225,12 +309,16 @@ function fieldsOf(recipe) {
   });
 }
 
-function controlOf(id, schema, example, required) {
+function controlOf(id, schema, { example, required, resting }) {
   const choices = schema.type === 'boolean' ? [true, false] : schema.enum;
   if (choices !== undefined) {
     const select = el('select', { id });
     if (!required) select.append(el('option', { value: '' }, '—'));
-    for (const choice of choices) select.append(el('option', { value: String(choice) }, String(choice)));
+    for (const choice of choices) {
+      const rests = resting.has(choice);
+      const label = `${choice}${rests ? ' (not here now)' : ''}`;
+      select.append(el('option', { value: String(choice), disabled: rests }, label));
+    }
     if (example !== undefined) select.value = String(example);
     return select;
   }

@@ -3,6 +3,7 @@ import { recordsTable } from './admin-tables.js';
 import { formatUsd } from './amount.js';
 import { byId, codeBlock, el, notice } from './dom.js';
 import { forgetProblems, tellAtFields, tellRefusal } from './field-problems.js';
+import { momentWords } from './moments.js';
 
 /** What each event is called on the page. */
 const EVENTS = {
@@ -44,6 +45,7 @@ export async function showWebhooks(ask) {
   const show = async () => {
     const { webhooks } = await ask('GET', '/api/webhooks');
     const none = el('li', { class: 'soft' }, 'There is none yet.');
+    byId('webhooks-line').textContent = lineOf(webhooks);
     byId('webhook-list').replaceChildren(
       ...(webhooks.length === 0 ? [none] : webhooks.map((each) => entryOf(each, attempt))),
     );
@@ -188,10 +190,10 @@ function standingOf({ enabled, disabledReason, disabledAt, failingSince }) {
     return el(
       'p',
       {},
-      `${OFF_BECAUSE[disabledReason] ?? ''} Nothing was sent since ${momentOf(disabledAt)}.`,
+      `${OFF_BECAUSE[disabledReason] ?? ''} Nothing was sent since ${momentWords(disabledAt)}.`,
     );
   if (failingSince === null) return null;
-  const since = momentOf(failingSince);
+  const since = momentWords(failingSince);
   return el(
     'p',
     {},
@@ -226,7 +228,7 @@ async function showDeliveries(place, at, ask) {
       rows: deliveries,
       columns: [
         { label: 'Event', of: ({ type }) => type },
-        { label: 'When', of: ({ createdAt }) => momentOf(createdAt) },
+        { label: 'When', of: ({ createdAt }) => momentWords(createdAt) },
         {
           label: 'State',
           of: ({ status }) => el('span', { class: `badge ${STATUS[status]}` }, status.replace('_', ' ')),
@@ -239,6 +241,9 @@ async function showDeliveries(place, at, ask) {
   );
 }
 
-function momentOf(iso) {
-  return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+/** How many there are, in the line of the setting. */
+function lineOf(webhooks) {
+  const on = webhooks.filter(({ enabled }) => enabled).length;
+  if (webhooks.length === 0) return 'none';
+  return on === webhooks.length ? `${on} on` : `${on} on, ${webhooks.length - on} off`;
 }

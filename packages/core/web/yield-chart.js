@@ -1,5 +1,6 @@
 import { formatUsd } from './amount.js';
 import { el, svg } from './dom.js';
+import { momentWords } from './moments.js';
 
 const WIDTH = 640;
 const HEIGHT = 180;
@@ -58,8 +59,7 @@ export function ratesChart(points, moves = []) {
         svg('title', {}, `Moved from ${labelOf(from)} to ${labelOf(to)}`),
       ),
     );
-  const day = (time) =>
-    new Date(time).toLocaleString('en', { day: 'numeric', month: 'short', hour: 'numeric', timeZone: 'UTC' });
+  const day = (time) => momentWords(new Date(time).toISOString()).replace(/ \d{4}/, '');
   const newest = points.at(-1).grossApyPercent;
   return el(
     'figure',

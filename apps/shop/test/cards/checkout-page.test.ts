@@ -432,6 +432,7 @@ test('a person without an agent buys a key on the key page, and it refills itsel
   secrets.add(key);
   assert.equal(await page.evaluate("sessionStorage.getItem('farebox-checkouts')"), null);
   assert.equal((await chargedCents()) - chargedBefore, 2_500);
+  await page.getByText('on: $25.00 below $4.00').click();
   await page.getByText('Visa 4242 is charged $25.00 when the balance falls below $4.00.').waitFor();
   await assertFits(page);
   assert.equal((await world.server.call('ping', key)).status, 200);

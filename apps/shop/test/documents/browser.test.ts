@@ -59,7 +59,7 @@ test('a person pastes a key, sends a call from the docs, and sees its answer and
   const { page, troubles } = await open('/docs/ping');
   await page.getByLabel('Key', { exact: true }).fill(key);
   await page.getByRole('button', { name: /Send this call/ }).click();
-  await page.getByText('0.7500').first().waitFor();
+  await page.getByText('$0.75 left').waitFor();
   assert.match((await page.textContent('body')) ?? '', /"success": true/);
   assert(!page.url().includes(key), 'no secret in an address');
   assert.deepEqual(troubles, []);
@@ -98,7 +98,7 @@ test('nothing is offered by card where no card can be charged', async () => {
   for (const name of ['Auto-recharge', 'Buy credit'])
     assert.equal(await page.getByRole('heading', { name }).isVisible(), false, name);
   await page.goto(server.url, { waitUntil: 'networkidle' });
-  assert.equal(await page.getByRole('heading', { name: 'By card' }).isVisible(), false);
+  assert.equal(await page.getByRole('heading', { name: 'Credit by card' }).isVisible(), false);
   assert.deepEqual(troubles, []);
   await page.close();
 });

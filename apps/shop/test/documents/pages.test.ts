@@ -177,6 +177,7 @@ test('a key that is shown once is shown whole, until its owner has it', async ()
     const page = await open('/keys', { width });
     await page.getByLabel('Key', { exact: true }).fill(await server.key('1'));
     await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('heading', { name: 'Rotate or revoke' }).click();
     await page.getByRole('button', { name: 'Rotate …' }).click();
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
     const box = page.locator('.fresh-key pre');
@@ -199,6 +200,7 @@ test('what is wrong with a form stands at its field, which is marked and has the
   assert.deepEqual([await box.getAttribute('aria-invalid'), await focused()], ['true', 'key']);
   await box.fill(await server.key('1'));
   await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('heading', { name: 'Caps' }).click();
   await page.getByLabel('Most for one call, USD').fill('1.5');
   await page.getByLabel('Most in one day (UTC), USD').fill('a lot');
   assert.equal(await box.getAttribute('aria-invalid'), null);

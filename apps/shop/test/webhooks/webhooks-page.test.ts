@@ -61,6 +61,7 @@ for (const [width, scheme] of [
     await page.getByLabel('Key', { exact: true }).fill(owner);
     await page.getByRole('button', { name: 'Open' }).click();
     const section = page.locator('#webhooks');
+    await section.getByRole('heading', { name: 'Webhooks' }).click();
     await section.getByText('There is none yet.').waitFor();
 
     await section.getByLabel('HTTPS address', { exact: true }).fill('ftp://example.com/x');
