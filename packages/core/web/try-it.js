@@ -10,6 +10,8 @@ import { trialKeyOffer } from './trial-key.js';
 const SHOWN_HEADERS = ['X-Payment-Method', 'X-Call-Id', 'X-Request-Id'];
 /** From then on somebody who waits may stop waiting. */
 const CANCEL_AFTER_S = 5;
+/** As much of a key as its owner may see: its prefix. */
+const KEY_SHOWN_CHARACTERS = 13;
 
 /**
  * A form that sends one call of a service, paid with the key that the person pastes.
@@ -35,18 +37,8 @@ export function tryItForm(recipe, price) {
   const form = el(
     'form',
     { class: 'try', 'aria-label': `Try ${recipe.name}` },
-    el(
-      'div',
-      { class: 'field' },
-      el('label', { for: 'try-key' }, 'Key'),
-      key,
-      el(
-        'p',
-        { class: 'hint' },
-        'This tab keeps the key until you close it, and sends it to this server only.',
-      ),
-    ),
-    recipe.payment.apiKey.freeKey === null
+    keyField(key),
+    recipe.payment.apiKey.freeKey === null || key.value !== ''
       ? null
       : trialKeyOffer((fresh) => {
           key.value = fresh;
@@ -69,6 +61,24 @@ export function tryItForm(recipe, price) {
     outcome.replaceChildren(answered);
   });
   return form;
+}
+
+/** The box for a key; where this tab has one, a line that opens it. */
+function keyField(key) {
+  const field = el(
+    'div',
+    { class: 'field' },
+    el('label', { for: 'try-key' }, 'Key'),
+    key,
+    el(
+      'p',
+      { class: 'hint' },
+      'This tab keeps the key until you close it, and sends it to this server only.',
+    ),
+  );
+  if (key.value === '') return field;
+  const shown = el('code', {}, `${key.value.slice(0, KEY_SHOWN_CHARACTERS)}…`);
+  return el('details', { class: 'spare' }, el('summary', {}, 'Paying with ', shown, ' · change'), field);
 }
 
 /** The fields; those that need nothing behind a fold, where there are several. */
