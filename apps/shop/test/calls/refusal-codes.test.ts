@@ -52,6 +52,7 @@ describe('a refusal has the code that the documents name', () => {
       });
       assert.deepEqual([answer.statusCode, answer.json().code], [status, code], answer.body);
       assert.equal(answer.json().error, code);
+      assert.doesNotMatch(answer.json().message, /\b(YIELD|SOLANA_YIELD)_[A-Z_]+/, 'names a variable');
     });
 
   test('SIMULATED_DEVICE: in production no device is registered whose readings are made up', async () => {

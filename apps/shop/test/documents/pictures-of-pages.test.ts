@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../../../../packages/sandbox/src/browser.fixture.ts';
 import { type CardWorld, startCardWorld } from '../cards.fixture.ts';
@@ -74,6 +75,21 @@ async function receipt(): Promise<string> {
   return pathname + search + hash;
 }
 
+const VIOLATIONS =
+  'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes[0].html.slice(0, 120)))';
+
+test('the pages of buyers and operators fit on the smallest and the widest window', async () => {
+  for (const width of [320, 1920]) {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: 'dark' });
+    await page.addInitScript(SIGNED_IN());
+    for (const path of ['/', '/services', '/pricing', '/docs/fire-alerts', '/keys', '/admin']) {
+      await page.goto(world.server.url + path, { waitUntil: 'networkidle' });
+      await assertReadable(page, `${path} at ${width}`);
+    }
+    await page.close();
+  }
+});
+
 test('the pictures of ten pages are drawn here, readable, and stand in the folder of pictures', async () => {
   // Set `PAGE_PICTURES` to draw them anew into that folder.
   const folder = process.env.PAGE_PICTURES;
@@ -83,6 +99,8 @@ test('the pictures of ten pages are drawn here, readable, and stand in the folde
     await page.goto(world.server.url + (await path()), { waitUntil: 'networkidle' });
     await first?.(page);
     await assertReadable(page, name);
+    await page.evaluate(axe.source);
+    assert.deepEqual(await page.evaluate(VIOLATIONS), [], name);
     const drawn = await page.screenshot();
     await page.close();
     if (folder !== undefined) writeFileSync(join(folder, `${name}.png`), drawn);

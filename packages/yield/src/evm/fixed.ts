@@ -128,6 +128,8 @@ async function assertDepositsInto(
     throw misconfigured('YIELD_PERMIT_DEPOSIT_ADDRESS deposits into another vault.');
 }
 
-function misconfigured(message: string, cause?: unknown) {
-  return unavailable('VAULT_NOT_FOUND', message, 60_000, {}, cause);
+/** A customer can do nothing about it, so the reason is for the log alone. */
+function misconfigured(reason: string, cause?: unknown) {
+  const message = 'The vault is not there as this server expects it. Nothing can be done with it here now.';
+  return unavailable('VAULT_NOT_FOUND', message, 60_000, {}, new Error(reason, { cause }));
 }

@@ -102,12 +102,9 @@ function notConfigured(): EvmYield {
     ],
     routes(http) {
       http.get('/api/yield/*', async () => {
-        throw unavailable(
-          'YIELD_NOT_CONFIGURED',
-          'This server offers no vault: its operator has not set YIELD_VAULT_ADDRESS.',
-          NOT_CONFIGURED_RETRY_MS,
-          { success: false },
-        );
+        throw unavailable('YIELD_NOT_CONFIGURED', 'This server offers no vault.', NOT_CONFIGURED_RETRY_MS, {
+          success: false,
+        });
       });
     },
   };

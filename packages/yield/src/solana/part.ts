@@ -128,7 +128,7 @@ function notConfigured(): Part {
       http.all('/api/solana-yield/*', async () => {
         throw unavailable(
           'SOLANA_YIELD_NOT_CONFIGURED',
-          'This server offers no yield on Solana: its operator has not set SOLANA_YIELD_TREASURY.',
+          'This server offers no yield on Solana.',
           NOT_CONFIGURED_RETRY_MS,
           { success: false },
         );
