@@ -1,11 +1,14 @@
 import { answer } from '@farebox/core/words/answer';
 import { invalidInput, noAnswer } from '@farebox/core/words/failure';
-import { type Address, getAddress, type Hex, parseTransaction } from 'viem';
+import { type Address, getAddress, type Hex, parseTransaction, zeroAddress } from 'viem';
 import type { z } from 'zod';
 import type { Act } from '../../preflight/act.ts';
 import { type Finding, VERDICTS } from '../../preflight/finding.ts';
+import { readSolanaTransaction, type SolanaTransaction } from '../../preflight/solana-transaction.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
+import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import type { Lists } from '../listed-parties.ts';
 import {
   type EvmTransaction,
   type Preflight,
@@ -13,11 +16,13 @@ import {
   preflightTypedData,
 } from '../shared/preflight/evm-preflight.ts';
 import { preflightInput, preflightOutput } from '../shared/preflight/preflight-form.ts';
+import { preflightSolana } from '../shared/preflight/solana-preflight.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const CALLS_SHOWN = 50;
 const LIST_SHOWN = 100;
 const UNLIMITED = 2n ** 96n - 1n;
+const MOST_U64 = 2n ** 64n - 1n;
 const DISCLAIMER =
   'A program read and simulated it at one block. The state can change until it is mined, a contract can tell a simulation from the chain, and what is not listed was not looked for. This is information, not advice.';
 
@@ -56,13 +61,14 @@ export default defineService({
     eip712: 'typedData',
     message: 'typedData',
   },
-  needs: [EVM_CHAIN_NAMES],
+  needs: [[...EVM_CHAIN_NAMES, 'solana']],
   uses: ['sourcify'],
   mayUse: ['lists'],
   timeoutMs: 25_000,
   async run(input, { upstreams, lists, nowMs }) {
+    if (input.chain === 'solana') return onSolana(input, upstreams.solana, lists);
     const head = await namedChain(input.chain, upstreams);
-    const signer = getAddress(input.from ?? '');
+    const signer = getAddress(input.from ?? zeroAddress);
     const registers = { sourcify: upstreams.sourcify, lists };
     const { typedData } = input;
     if (typedData !== undefined) {
@@ -145,6 +151,75 @@ function parsed(text: string) {
 
 const hex = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`;
 
+async function onSolana({ transaction, from }: Input, solana: Upstreams['solana'], lists: Lists | undefined) {
+  const read = solanaTransactionOf(transaction);
+  const signer = from ?? read.feePayer;
+  const made = await preflightSolana(solana, read, signer, lists);
+  const { trial } = made;
+  return answer(
+    {
+      chain: 'solana' as const,
+      kind: 'solana-transaction' as const,
+      signer,
+      typedData: null,
+      atHeight: made.slot,
+      verdict: made.verdict,
+      findings: worstFirst(made.findings),
+      approvals: made.approvals.slice(0, LIST_SHOWN).map(({ at, owner, token, spender, amount, by }) => ({
+        owner,
+        token,
+        spender,
+        amountRaw: amount === null ? null : String(amount),
+        isUnlimited: amount === null || amount >= MOST_U64,
+        expiresAtUnixS: null,
+        by,
+        at,
+      })),
+      transfers: [],
+      orders: [],
+      balanceChanges: made.changes === null ? null : made.changes.slice(0, LIST_SHOWN),
+      simulation:
+        trial === null
+          ? null
+          : {
+              method: 'simulateTransaction' as const,
+              success: trial.error === null,
+              revertReason: made.reason,
+              gasUsed: trial.computeUnits === null ? null : String(trial.computeUnits),
+            },
+      calls: made.calls.slice(0, CALLS_SHOWN).map(({ at, to, called }) => ({
+        at,
+        to,
+        valueWei: '0',
+        selector: null,
+        function: called,
+      })),
+      counterparties: made.parties.slice(0, LIST_SHOWN).map(({ address, isSanctioned, isMixer }) => ({
+        address,
+        account: null,
+        known: null,
+        sourceIsPublished: null,
+        sanctioned: isSanctioned,
+        mixer: isMixer,
+      })),
+      coverage: made.checks,
+      disclaimer: DISCLAIMER,
+    },
+    { method: SOLANA_METHOD, sources: made.sources },
+  );
+}
+
+/** @throws invalidInput that names the field */
+function solanaTransactionOf(transaction: Input['transaction']): SolanaTransaction {
+  if (typeof transaction !== 'string') throw invalidInput('transaction', 'must be base64');
+  try {
+    return readSolanaTransaction(transaction);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw invalidInput('transaction', error.message);
+  }
+}
+
 interface About {
   chain: z.input<typeof preflightOutput>['chain'];
   kind: z.input<typeof preflightOutput>['kind'];
@@ -153,17 +228,18 @@ interface About {
   atHeight: number;
 }
 
+const SOLANA_METHOD =
+  'Instructions of the system, token, stake and loader programs were read by their layouts, with accounts from lookup tables; simulateTransaction ran it, and accounts that it may write to were compared before and after. Delegates, owners and authorities that change are found by that, whatever the instructions say. The verdict is the worst of the findings.';
 const METHOD =
   'Call data and typed data were read by the published signatures of their functions and types, calls within calls too; the call was run on the newest state with balances read before and after; every address was held against lists, an oracle and a register of sources. The verdict is the worst of the findings.';
 
 function told(made: Preflight, about: About) {
   const { simulation } = made;
-  const rank = ({ severity }: Finding) => (severity === 'info' ? 0 : VERDICTS.indexOf(severity));
   return answer(
     {
       ...about,
       verdict: made.verdict,
-      findings: [...made.findings].sort((a, b) => rank(b) - rank(a)).slice(0, LIST_SHOWN),
+      findings: worstFirst(made.findings),
       ...listed(made.acts),
       balanceChanges: made.changes === null ? null : made.changes.slice(0, LIST_SHOWN),
       simulation:
@@ -206,6 +282,11 @@ function told(made: Preflight, about: About) {
       ],
     },
   );
+}
+
+function worstFirst(findings: readonly Finding[]): Finding[] {
+  const rank = ({ severity }: Finding) => (severity === 'info' ? 0 : VERDICTS.indexOf(severity));
+  return [...findings].sort((a, b) => rank(b) - rank(a)).slice(0, LIST_SHOWN);
 }
 
 function listed(acts: readonly Act[]) {

@@ -19,6 +19,24 @@ export interface SolanaTokenBalance {
   decimals: number;
 }
 
+/** An account as it is stored. */
+export interface SolanaAccount {
+  lamports: bigint;
+  /** The program that it belongs to. */
+  owner: string;
+  executable: boolean;
+  data: Uint8Array;
+}
+
+/** A trial run of a transaction, with accounts as it would leave them. */
+export interface SolanaTrial {
+  /** The node's own word for why it fails; null where it goes through. */
+  error: unknown;
+  computeUnits: number | null;
+  /** Null: the node showed none. */
+  accounts: (SolanaAccount | null)[] | null;
+}
+
 /** A value that the node read at one slot. */
 export interface AtSlot<T> {
   value: T;
@@ -64,6 +82,28 @@ const tokenAccounts = z.looseObject({
       }),
     }),
   ),
+});
+const accountData = z
+  .looseObject({
+    lamports,
+    owner: z.string().max(44),
+    data: z.tuple([z.string(), z.literal('base64')]),
+    executable: z.boolean(),
+  })
+  .nullable()
+  .transform((raw): SolanaAccount | null => {
+    if (raw === null) return null;
+    const { lamports: held, owner, executable, data } = raw;
+    return { lamports: held, owner, executable, data: Buffer.from(data[0], 'base64') };
+  });
+const accountsReply = z.looseObject({ context, value: z.array(accountData) });
+const simulationReply = z.looseObject({
+  context,
+  value: z.looseObject({
+    err: z.unknown(),
+    unitsConsumed: z.number().int().nonnegative().nullish(),
+    accounts: z.array(accountData).nullish(),
+  }),
 });
 const priorityFees = z.array(
   z
@@ -130,6 +170,35 @@ export const solana = defineUpstream({
       if (first === undefined) throw new Error('no token program was asked');
       const slot = Math.min(...replies.map(({ value }) => value.context.slot));
       return at(slot, [...byMint.values()], first.source);
+    },
+    /** Accounts as they are stored, at most 100 in one question; null where there is none. */
+    async accountsOf(addresses: readonly string[]): Promise<AtSlot<(SolanaAccount | null)[]>> {
+      const params = [addresses, { encoding: 'base64', commitment: 'confirmed' }];
+      const { value, source } = await ask(http, 'getMultipleAccounts', params, accountsReply);
+      return at(value.context.slot, value.value, source);
+    },
+    /**
+     * Runs a transaction without signatures and with a fresh blockhash.
+     *
+     * @param wire the transaction in base64
+     * @param addresses accounts to show as it would leave them
+     * @throws UpstreamUnavailable with `invalid_reply` where the node refuses to run it
+     */
+    async simulate(wire: string, addresses: readonly string[]): Promise<AtSlot<SolanaTrial>> {
+      const config = {
+        encoding: 'base64',
+        commitment: 'confirmed',
+        sigVerify: false,
+        replaceRecentBlockhash: true,
+        accounts: { encoding: 'base64', addresses },
+      };
+      const { value, source } = await ask(http, 'simulateTransaction', [wire, config], simulationReply);
+      const { err, unitsConsumed, accounts } = value.value;
+      return at(
+        value.context.slot,
+        { error: err ?? null, computeUnits: unitsConsumed ?? null, accounts: accounts ?? null },
+        source,
+      );
     },
     /** What transactions paid beyond the base fee in recent slots, the oldest first; of any account. */
     async recentPriorityFees(): Promise<{ value: SolanaPriorityFee[]; source: Source }> {
