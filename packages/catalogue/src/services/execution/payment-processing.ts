@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { type AskedAmount, isOneAmount, movedAmount, movedAmountRaw } from '../shared/chain/token-amount.ts';
+import { checkOwn, ownCheck } from '../shared/preflight/own-check.ts';
 import { evmAddress, isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { type EvmChains, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
 import { CURRENCY, evmPayment, solanaPayment, usdcDecimals } from '../shared/wallet/wallet-payment.ts';
@@ -116,6 +117,7 @@ export default defineService({
       .nullable()
       .describe('Trial run for fromAddress; null without one'),
     estimatedFeeUsd: z.number().nonnegative().nullable().describe("The chain's fee, on top of the amount"),
+    preflight: ownCheck,
     recipientSanctioned: z
       .boolean()
       .nullable()
@@ -179,12 +181,13 @@ export default defineService({
     }
     const head = await namedChain(chain, upstreams);
     const payment = await evmPayment(head.chain, input, recipient, input.fromAddress ?? null);
-    const { trial, serialized, fees, notes, ...fields } = payment;
+    const { trial, serialized, fees, notes, call, ...fields } = payment;
+    const preflight = input.fromAddress === undefined ? null : await checkOwn(head, call, nowMs());
     const fee = trial.success
       ? await estimateFee(head, { gas: trial.gas, serialized, fees }, upstreams, nowMs())
       : { feeUsd: null, sources: [], notes: ['estimatedFeeUsd is null: the gas could not be measured.'] };
     return answer(
-      { ...echo, ...fields, chain: head.chain.name, recipient, estimatedFeeUsd: fee.feeUsd },
+      { ...echo, ...fields, chain: head.chain.name, recipient, estimatedFeeUsd: fee.feeUsd, preflight },
       {
         method:
           "ERC-20 transfer of the chain's USDC as call data and as an EIP-681 URI; gas by eth_estimateGas, with 20 % more. Nothing was signed, sent or settled.",
@@ -205,6 +208,7 @@ const NO_PAYMENT = {
   paymentUri: null,
   simulation: null,
   estimatedFeeUsd: null,
+  preflight: null,
   recipientSanctioned: null,
 };
 

@@ -27,6 +27,7 @@ interface Built {
   gasEstimateUsd: number | null;
   simulation: { success: boolean; revertReason: string | null };
   unsignedSerialized: `0x02${string}` | null;
+  preflight: { verdict: string; findings: { pattern: string }[] } | null;
 }
 
 let chain: TestChain;
@@ -106,6 +107,18 @@ describe('transaction builder', () => {
     assert.equal(await chain.client.readContract(balance), 7_000_000n);
     assert(receipt.gasUsed <= BigInt(built.gasEstimate ?? 0));
     assert.equal(Number(built.transaction.gas), Math.floor((built.gasEstimate ?? 0) * 1.2));
+  });
+
+  it('holds what it builds against the check that is sold, and gives the verdict with it', async () => {
+    const approving = encodeFunctionData({
+      abi: erc20Abi,
+      functionName: 'approve',
+      args: [WALLET, 2n ** 256n - 1n],
+    });
+    const approved = await build({ toAddress: USDC, data: approving });
+    assert.equal(approved.preflight?.verdict, 'danger');
+    assert.ok(approved.preflight?.findings.some(({ pattern }) => pattern === 'approval_to_account'));
+    assert.equal((await build({ value: '1000' })).preflight?.verdict, 'safe');
   });
 
   it('tells why a call would fail, and measures nothing then', async () => {

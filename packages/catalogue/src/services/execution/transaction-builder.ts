@@ -5,6 +5,7 @@ import { decodeFunctionData, encodeFunctionData, erc20Abi, type Hex, isAddress }
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
+import { checkOwn, ownCheck } from '../shared/preflight/own-check.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 import { type Party, refuseListed } from '../shared/wallet/wallet-sanctions.ts';
@@ -105,6 +106,7 @@ export default defineService({
       .string()
       .nullable()
       .describe('EIP-2718, without a signature; null when gas is null'),
+    preflight: ownCheck,
     blockNumber: z.number().int().describe('The newest block when it was built'),
   }),
   example: {
@@ -142,12 +144,13 @@ export default defineService({
             value: 0n,
             data: encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [toAddress, value] }),
           };
-    const [code, balance, nonce, fees, tried, wasAsked] = await Promise.all([
+    const [code, balance, nonce, fees, tried, preflight, wasAsked] = await Promise.all([
       chain.client.getCode({ address: call.to }),
       chain.client.getBalance({ address: from }),
       chain.client.getTransactionCount({ address: from, blockTag: 'pending' }),
       currentFees(chain),
       tryCall(chain, call),
+      checkOwn(head, call, nowMs()),
       refuseListed(chain, [
         { address: toAddress, field: 'toAddress', code: 'RECIPIENT_SANCTIONED' },
         ...tokenParties(data),
@@ -174,7 +177,7 @@ export default defineService({
     }
     const method =
       'eth_estimateGas on the newest state is the trial run; gas is that and 20 % (a plain transfer needs none); the tip is the median of the last 10 blocks, maxFeePerGas twice the next base fee and the tip. Nothing was signed or sent.';
-    const common = { chain: chain.name, blockNumber: Number(blockNumber) };
+    const common = { chain: chain.name, preflight, blockNumber: Number(blockNumber) };
     const simulation = { success: trial.success, revertReason: trial.revertReason };
     if (!trial.success) {
       notes.push('gas, gasEstimateUsd and unsignedSerialized are null: the trial run failed.');

@@ -106,6 +106,7 @@ export async function evmPayment(
     paymentOptions: [{ currency: CURRENCY, chain: chain.name, contract, decimals, payTo: recipient }],
     serialized: serializeTransaction({ type: 'eip1559', chainId: chain.chainId, to: contract, data }),
     trial,
+    call,
     fees,
     notes,
   };
