@@ -131,7 +131,7 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/paid-call/inside/lost-begins.test.ts'],
     bugs: [
       ['mayBeLost: batch.every(mayBeLost)', 'mayBeLost: batch.some(mayBeLost)'],
-      ["work.kind === 'begin' && work.call.mayBeLost === true", "work.kind === 'begin'"],
+      ["work.kind !== 'finish' && work.call.mayBeLost === true", "work.kind !== 'finish'"],
     ],
   },
   {
@@ -145,7 +145,7 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ["    PERFORM set_config('synchronous_commit', 'off', true);\n", ''],
       [
-        "    IF nk + nf > 0 THEN RAISE EXCEPTION 'what is kept or ends may not be lost'; END IF;\n",
+        "    IF nf > 0 THEN RAISE EXCEPTION 'what ends may not be lost'; END IF;\n",
         '',
         'The batch is asked first whether all of it may be lost.',
       ],
@@ -223,6 +223,11 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/paid-call/inside/on-chain.test.ts'],
     bugs: [
       ['if (!(await answers.isKept(call, stored))) return answers.replay(sale, payment, call.id);', ''],
+      ['mayBeLost: made !== null && chains.asksIfKept?.(onChain) === true', 'mayBeLost: made !== null'],
+      [
+        'mayBeLost: made !== null && chains.asksIfKept?.(onChain) === true',
+        'mayBeLost: chains.asksIfKept?.(onChain) === true',
+      ],
       [
         "settlement.state === 'settled' && settlement.transaction !== null",
         'settlement.transaction === null && false',

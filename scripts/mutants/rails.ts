@@ -155,4 +155,40 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
       ['        ids.push(id);\n', '        ids.unshift(id);\n'],
     ],
   },
+  {
+    file: 'packages/core/src/rails/x402/chains.ts',
+    tests: ['packages/core/src/rails/x402/chains.test.ts'],
+    bugs: [
+      ['transferOf(payment) === null && settlesOurselves', 'settlesOurselves'],
+      [' && open.settling !== null;', ';'],
+      ["'settling' in open && open.settling", 'open'],
+    ],
+  },
+  {
+    file: 'packages/core/src/rails/evm/own-settler.ts',
+    tests: ['packages/core/src/rails/evm/own-settler.test.ts'],
+    bugs: [
+      ['        onlyIf: (sql) => isKept(sql, payment.identity),\n', ''],
+      ['    if (error instanceof NotWanted) await forgive();\n', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/kept-payment.ts',
+    tests: [
+      'packages/core/src/rails/evm/own-settler.test.ts',
+      'packages/core/src/paid-call/inside/lost-begins.test.ts',
+    ],
+    bugs: [
+      [' and c.payment_key =', ' or c.payment_key ='],
+      ['join settlements s', 'left join settlements s'],
+    ],
+  },
+  {
+    file: 'packages/core/src/relayer/store.ts',
+    tests: ['packages/core/src/relayer/relayer.test.ts'],
+    bugs: [
+      ['onlyIf === undefined ? all :', 'onlyIf !== undefined ? all :'],
+      ['return row?.wanted === true;', 'return true;'],
+    ],
+  },
 ];

@@ -137,6 +137,11 @@ export interface Chains {
   balanceOf(payment: OnChainPayment): Promise<bigint>;
   /** Has the chain move the money, and waits within bounds for the outcome. Never throws. */
   settle(payment: OnChainPayment): Promise<ChainVerdict>;
+  /**
+   * Whether settling it commits to our database, before anything leaves, and only if the call is kept there. Absent, or false: what
+   * was kept must be durable before `settle`.
+   */
+  asksIfKept?(payment: OnChainPayment): boolean;
   /** Asks the chain for the outcome without changing anything. Never throws. */
   look(payment: OnChainPayment): Promise<ChainVerdict>;
   finality(payment: OnChainPayment, transaction: string): Promise<Finality>;

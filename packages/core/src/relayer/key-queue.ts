@@ -8,7 +8,7 @@ import type { GasTank } from './gas-tanks.ts';
 import type { EvmNode } from './node.ts';
 import { createSigner, type EvmKey, type Signer } from './sign.ts';
 import type { Signed, TransactionStore } from './store.ts';
-import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
+import { type Hex, NotWanted, OutOfGas, type TransactionToSend } from './to-send.ts';
 
 /** The gas limit of a transaction, which none of ours needs: code that others gave us to run may ask for anything. */
 export const MAX_GAS = 5_000_000n;
@@ -21,6 +21,9 @@ const STANDING_FRESH_MS = 1_500;
 
 /** The outcome of storing a transaction: it was signed, or another one of its purpose is there already. */
 export type Stored = Signed | 'taken';
+
+/** The same; or no key could pay for it, or what it depends on is not there. */
+type Became = Stored | 'unpaid' | 'unwanted';
 
 type WithGas = TransactionToSend & { gasLimit: bigint };
 
@@ -88,7 +91,7 @@ export class KeyQueue {
     return this.#signer.sign({ type: 'eip1559', chainId, ...call, maxFeePerGas, maxPriorityFeePerGas });
   }
 
-  /** Gives a transaction a nonce and stores it signed. @throws OutOfGas when this key cannot pay for it */
+  /** Gives a transaction a nonce and stores it signed. @throws OutOfGas when this key cannot pay for it, NotWanted */
   store(transaction: WithGas): Promise<Stored> {
     return new Promise((done, failed) => {
       this.#waiting.push({ transaction, attempts: 0, done, failed });
@@ -124,6 +127,7 @@ export class KeyQueue {
       for (const [index, waiting] of batch.entries()) {
         const became = stored[index] ?? 'taken';
         if (became === 'unpaid') waiting.failed(new OutOfGas(this.#parts.network));
+        else if (became === 'unwanted') waiting.failed(new NotWanted(waiting.transaction.id));
         else waiting.done(became);
       }
     } catch (error) {
@@ -158,7 +162,7 @@ export class KeyQueue {
   }
 
   /** Stores a batch while it holds the key's nonce. @throws when the node does not say how the key stands */
-  async #storeHeld(asked: readonly WithGas[]): Promise<(Stored | 'unpaid')[]> {
+  async #storeHeld(asked: readonly WithGas[]): Promise<Became[]> {
     const standing = await this.#standing();
     const { stored, nextNonce } = await this.#parts.sql.begin((transaction) =>
       this.#storeIn(transaction, asked, standing),
@@ -200,7 +204,7 @@ export class KeyQueue {
     transaction: Transaction,
     asked: readonly WithGas[],
     standing: Standing,
-  ): Promise<{ stored: (Stored | 'unpaid')[]; nextNonce: bigint }> {
+  ): Promise<{ stored: Became[]; nextNonce: bigint }> {
     const { store } = this.#parts;
     const { fees, onChain } = standing;
     let nextNonce = await store.holdNonce(transaction, this.address, onChain);
@@ -208,10 +212,11 @@ export class KeyQueue {
     const taken = await store.taken(transaction, asked);
     let spareWei = await this.#spareWei(transaction, standing);
     const added: (WithGas & Signed)[] = [];
-    const stored: (Stored | 'unpaid')[] = [];
+    const stored: Became[] = [];
     for (const each of asked) {
       const costsWei = each.gasLimit * fees.maxFeePerGas;
       if (taken.has(each.id)) stored.push('taken');
+      else if (!(await store.isWanted(transaction, each))) stored.push('unwanted');
       // A stored transaction is sent for as long as it takes: it would charge its payer whenever the key is filled.
       else if (spareWei !== null && costsWei > spareWei) stored.push('unpaid');
       else {

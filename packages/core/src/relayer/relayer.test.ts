@@ -5,8 +5,9 @@ import { privateKeyToAccount } from 'viem/accounts';
 import type { TestChain } from '../../../../apps/shop/test/chain.fixture.ts';
 import { until } from '../../../../apps/shop/test/fire/until.fixture.ts';
 import { connectRpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
+import type { Database } from '../db/connection.ts';
 import { type RelayerStage, STOP, startRelayerStage } from './relayer.fixture.ts';
-import type { Hex } from './to-send.ts';
+import { type Hex, NotWanted } from './to-send.ts';
 
 /** Code that reverts every call. */
 const REVERT: Hex = '0x5f5ffd';
@@ -56,6 +57,34 @@ async function assertNoGap(setting: Setting, address: Hex, count: number): Promi
   );
   assert.equal(await setting.mined(address), count);
 }
+
+test('what depends on something that is not there is neither stored nor sent, and takes no nonce from the others', async (t) => {
+  const setting = await settingOf(t);
+  const relayer = setting.relayer();
+  const wanted = (is: boolean) => ({ onlyIf: (sql: Database) => sql`${is}::boolean` });
+  // The first of a key holds its nonce, and those after it are stored by what comes next.
+  for (const round of ['first', 'second']) {
+    const [not, yes] = await Promise.allSettled([
+      relayer.send({ ...setting.call(`${round} not`), ...wanted(false) }, WAIT_MS),
+      relayer.send({ ...setting.call(`${round} yes`), ...wanted(true) }, WAIT_MS),
+    ]);
+    assert(not.status === 'rejected' && not.reason instanceof NotWanted);
+    assert(yes.status === 'fulfilled' && yes.value?.status === 'success');
+    await assert.rejects(
+      relayer.send({ ...setting.call(`${round} alone`), ...wanted(false) }, WAIT_MS),
+      NotWanted,
+    );
+  }
+  const rows = await setting.rows();
+  assert.deepEqual(
+    rows.map(({ id, nonce }) => [id, nonce]),
+    [
+      ['first yes', 0n],
+      ['second yes', 1n],
+    ],
+  );
+  assert.equal(await setting.mined(), 2);
+});
 
 test('many at once from two replicas with one key: no nonce twice, no gap, all mined', async (t) => {
   const setting = await settingOf(t);

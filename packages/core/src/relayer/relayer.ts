@@ -30,7 +30,8 @@ export interface Relayer {
    * Sends a transaction and waits until it is mined.
    *
    * @returns null when the time was over first: it is still on its way, and the same id finds it again
-   * @throws RpcRefusal when the node says that it would fail, OutOfGas when no key can pay; nothing was sent then
+   * @throws RpcRefusal when the node says that it would fail, OutOfGas when no key can pay, NotWanted when what it depends on is
+   *   not there; nothing was sent then
    */
   send(transaction: TransactionToSend, timeoutMs: number): Promise<MinedTransaction | null>;
   /**

@@ -128,7 +128,7 @@ export class TransactionStore {
 
   /**
    * Stores transactions in one statement, if they bear the nonces that their key has next, none of their purposes has a
-   * transaction, and the key can pay for them beside what is pending. Whoever stores for a key moves its nonce on, so what
+   * transaction, what they depend on is there, and the key can pay for them beside what is pending. Whoever stores for a key moves its nonce on, so what
    * the statement read of this key's transactions is what it finds when it has the lock.
    *
    * @param mostWei what this key may have promised afterwards; null: any amount
@@ -146,11 +146,26 @@ export class TransactionStore {
           and not exists (${this.#takenOf(batch.added)})
           and coalesce(${mostWei === null ? null : String(mostWei)}::text::numeric >=
             ${String(costsWei)}::text::numeric + (${this.#promisedBy(address)}), true)
+          ${this.#ifAllAreWanted(batch.added)}
         returning 1
       )
       ${this.#rowsOf(address, batch, this.#sql`where exists (select from held)`)}
       returning nonce`;
     return stored.length > 0;
+  }
+
+  #ifAllAreWanted(asked: readonly TransactionToSend[]) {
+    return asked.reduce(
+      (all, { onlyIf }) => (onlyIf === undefined ? all : this.#sql`${all} and ${onlyIf(this.#sql)}`),
+      this.#sql``,
+    );
+  }
+
+  /** Whether what a transaction depends on is there. */
+  async isWanted(transaction: Transaction, { onlyIf }: TransactionToSend): Promise<boolean> {
+    if (onlyIf === undefined) return true;
+    const [row] = await transaction<{ wanted: boolean }[]>`select ${onlyIf(this.#sql)} as wanted`;
+    return row?.wanted === true;
   }
 
   /** The statement that inserts a batch. Every key stores purposes in the same order: two that store the same ones at once cannot wait for each other. */

@@ -5,7 +5,7 @@
 -- caller sees to it).
 -- f_phase: 3 captures, 4 releases; as in the ledger. f_kept: whether the call must be kept (3) or authorized (0).
 -- p_holder: the process that runs them, by its row in `replicas`.
--- p_may_be_lost: as in `calls_begin`; only for begins.
+-- p_may_be_lost: as in `calls_begin`; never for finishes.
 --
 -- b_status[i]:  0 authorized   1 not enough available   2 above the day's cap   3 the id is taken
 --              10 key revoked  11 key expired  12 key frozen  13 above the cap per call
@@ -66,7 +66,7 @@ DECLARE
   any_of_house boolean;
 BEGIN
   IF p_may_be_lost THEN
-    IF nk + nf > 0 THEN RAISE EXCEPTION 'what is kept or ends may not be lost'; END IF;
+    IF nf > 0 THEN RAISE EXCEPTION 'what ends may not be lost'; END IF;
     PERFORM set_config('synchronous_commit', 'off', true);
   END IF;
   seen_at := clock_timestamp()::text;

@@ -85,7 +85,7 @@ export function isPlain({ kind, call }: CallWork): boolean {
 }
 
 /** Whether its commit need not wait until it is on disk. */
-export const mayBeLost = (work: CallWork): boolean => work.kind === 'begin' && work.call.mayBeLost === true;
+export const mayBeLost = (work: CallWork): boolean => work.kind !== 'finish' && work.call.mayBeLost === true;
 
 /** Whether it takes less than was reserved, which the lean function alone can do. */
 const isMeasured = (work: CallWork): boolean => work.kind === 'finish' && work.call.takenMicros !== undefined;

@@ -94,6 +94,8 @@ export interface CallToKeep {
   answer: StoredAnswer | null;
   /** How long nobody else may settle it. */
   leaseMs: number;
+  /** Whether a crash of the database may forget that it was kept: only where its money moves by a later commit that asks for it. */
+  mayBeLost?: boolean;
 }
 
 export type KeepOutcome =

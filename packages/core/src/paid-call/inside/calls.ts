@@ -70,6 +70,7 @@ const DEADLINE_MS = 4_000;
  * finds an account locked by the other.
  */
 const LANES = { lanes: 2, laneOf: (work: CallWork) => Number(mayBeLost(work)) };
+const BOUNDS = { maxBatch: 512, maxFlights: COMMIT_CONNECTIONS, maxWaiting: 10_000, maxAttempts: 5 };
 
 /** The account that a free call would pay, which has no transfer. */
 const REVENUE_OF_FREE = String(HOUSE_ACCOUNTS.revenue_credits);
@@ -90,11 +91,7 @@ export function createCallStore(
   const now = () => new Date(nowMs()).toISOString();
 
   const commits = new GroupCommit<CallWork, CallWorkOutcome>({
-    maxBatch: 512,
     isRefusal,
-    maxFlights: COMMIT_CONNECTIONS,
-    maxWaiting: 10_000,
-    maxAttempts: 5,
     deadlineMs: DEADLINE_MS,
     firstBackoffMs: 100,
     isLocked: ({ status }) => status === 'locked',
@@ -103,6 +100,7 @@ export function createCallStore(
       return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
     },
     ...LANES,
+    ...BOUNDS,
     keysOf,
     flush: (batch) => applyCalls(connection, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
   });

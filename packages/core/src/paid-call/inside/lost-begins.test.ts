@@ -16,6 +16,7 @@ import { migrate } from '../../db/migrate.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import { createLedger } from '../../ledger/ledger.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
+import { isKept } from '../kept-payment.ts';
 import { applyCalls, type CallWork } from './call-batch.ts';
 import type { CallToBegin } from './call-steps.ts';
 import { type CallStore, createCallStore } from './calls.ts';
@@ -101,8 +102,9 @@ const chainCallOf = (identity: string): CallToBegin =>
 
 const captureOf = (call: CallToBegin) => ({ ...call, capture: true, outcome: 'answered', answer: ANSWER });
 
-const keepOf = ({ id, accountId, rail }: CallToBegin) => ({
+const keepOf = ({ id, accountId, rail }: CallToBegin, mayBeLost = false) => ({
   id,
+  mayBeLost,
   accountId,
   rail,
   leaseMs: 1_000,
@@ -191,6 +193,37 @@ test('a begin is durable as soon as anything was committed after it, on whicheve
   assert.deepEqual(again, { status: 'answered', callId: call.id });
 });
 
+test('a keep that is lost moves no money: the commit that would asks for it', async () => {
+  const here = replicaAt(primary);
+  const { sql } = here.pools;
+  const isThere = async ({ onChainIdentity }: CallToBegin) => {
+    const [row] = await insist(
+      () => sql<{ kept: boolean }[]>`select ${isKept(sql, String(onChainIdentity))} as kept`,
+    );
+    return row?.kept === true;
+  };
+  for (let tries = 0; ; tries++) {
+    const durable = chainCallOf(newName());
+    const lost = chainCallOf(newName());
+    for (const each of [durable, lost]) await insist(() => here.calls.begin(each));
+    assert.equal((await here.calls.keep(keepOf(durable))).status, 'kept');
+    assert.equal((await here.calls.keep(keepOf(lost, true))).status, 'kept');
+    assert.deepEqual([await isThere(durable), await isThere(lost)], [true, true]);
+    await killAndStart();
+    assert.equal(await isThere(durable), true);
+    const isLost = !(await isThere(lost));
+    // It is begun and not kept: nothing of it was paid.
+    const settled = { transaction: '0xaa', blockNumber: 1n };
+    if (isLost)
+      assert.equal(
+        (await here.calls.finish({ ...captureOf(lost), answer: null, settled })).status,
+        'not_open',
+      );
+    if (isLost) return;
+    assert.notEqual(tries, 9, 'no keep was lost');
+  }
+});
+
 /** Has a work sent to a database that nobody follows, and waits until it waits for a follower. */
 async function assertWaits(what: string, send: (replica: Replica) => Promise<unknown>): Promise<void> {
   const replica = replicaAt(primary);
@@ -224,6 +257,9 @@ test('only what may be lost is answered before it is durable, and nobody sees a 
   assert.deepEqual(await stateOf(call), { status: 'running' });
   await assertWaits('a kept answer', ({ calls }) => calls.keep(keepOf(onChain)));
   assert.deepEqual(await stateOf(onChain), { status: 'running' });
+  const quick = chainCallOf(newName());
+  assert.equal((await here.calls.begin(quick)).status, 'authorized');
+  assert.equal((await here.calls.keep(keepOf(quick, true))).status, 'kept');
   // Each by another account: the capture holds its own until it is durable.
   const [first, second, third] = others;
   assert(first !== undefined && second !== undefined && third !== undefined);

@@ -7,7 +7,8 @@ import { CALL, SERVICE, saleOf, storeThat } from '../sale.fixture.ts';
 import { createAnswerSeal } from '../sealed-answer.ts';
 import type { Settlement } from '../settlements.ts';
 import { Answers } from './answers.ts';
-import type { FinishOutcome, StoredAnswer } from './call-steps.ts';
+import type { CallToKeep, FinishOutcome, StoredAnswer } from './call-steps.ts';
+import type { CallStore } from './calls.ts';
 import { OnChainSales } from './on-chain.ts';
 import { Reservations } from './reservations.ts';
 
@@ -48,9 +49,11 @@ function stage(how: {
   says: ChainVerdict;
   kept?: (StoredAnswer & { transaction: string | null }) | null;
   runs?: () => Promise<typeof MADE>;
+  keep?: CallStore['keep'];
 }) {
   const marks: string[] = [];
-  const { calls, finished } = storeThat(DONE, how.kept ?? null);
+  const { calls: told, finished } = storeThat(DONE, how.kept ?? null);
+  const calls = { ...told, keep: how.keep ?? told.keep };
   const receiptsUrl = 'http://localhost/receipts/';
   const nowMs = () => 0;
   const mark = (what: string) => () => {
@@ -97,6 +100,31 @@ const settlementOf = (more: Partial<Settlement>): Settlement => ({
   missed: 0,
   createdAtMs: 0,
   ...more,
+});
+
+/** The keep of a sale whose chain is this one, and the money of which nobody moves. */
+async function keepOf(chains: Partial<Chains>, isKnownPayer = true): Promise<CallToKeep> {
+  const keeps: CallToKeep[] = [];
+  const { sales, sale } = stage({
+    says: { status: 'unknown' },
+    keep: (call) => {
+      keeps.push(call);
+      return Promise.resolve({ status: 'not_open' });
+    },
+  });
+  Object.assign(sale.rail.chains ?? {}, chains);
+  await assert.rejects(sales.sell(sale, CALL, PAYMENT, isKnownPayer), { code: 'TOOK_TOO_LONG' });
+  const [kept] = keeps;
+  assert(kept !== undefined);
+  return kept;
+}
+
+test('a keep may be lost only with its answer, where the commit that moves the money asks for it', async () => {
+  assert.equal((await keepOf({ asksIfKept: () => true })).mayBeLost, true);
+  assert.equal((await keepOf({ asksIfKept: () => false })).mayBeLost, false);
+  assert.equal((await keepOf({})).mayBeLost, false);
+  const settlesFirst = await keepOf({ asksIfKept: () => true }, false);
+  assert.deepEqual([settlesFirst.answer, settlesFirst.mayBeLost], [null, false]);
 });
 
 test('a payment has one answer: a process whose answer came second delivers the one that was stored first', async () => {

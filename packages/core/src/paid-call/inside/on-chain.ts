@@ -95,6 +95,7 @@ export class OnChainSales {
         payment: claimed(onChain, sale.claim),
         answer: made === null ? null : answers.toKeep(service, call.id, made),
         leaseMs: SETTLE_LEASE_MS,
+        mayBeLost: made !== null && chains.asksIfKept?.(onChain) === true,
       })
       .catch((error: unknown) => {
         // If the payment was stored, the reconciler finishes it. If it was not, its reservation expires.

@@ -1,8 +1,9 @@
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { isKept } from '../../paid-call/kept-payment.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
 import type { Relayer } from '../../relayer/relayer.ts';
-import { OutOfGas } from '../../relayer/to-send.ts';
+import { NotWanted, OutOfGas } from '../../relayer/to-send.ts';
 import { refuse } from '../on-chain/refusals.ts';
 import type { EvmChain } from './chain.ts';
 import { evidenceOf } from './evidence.ts';
@@ -38,12 +39,14 @@ export async function settleOurselves(
         id: `settle:${payment.identity}`,
         ...call,
         again: true,
+        onlyIf: (sql) => isKept(sql, payment.identity),
         ...(gasLimit === undefined ? {} : { gasLimit }),
         ...(maxCostWei === undefined ? {} : { maxCostWei }),
       },
       SETTLE_TIMEOUT_MS,
     );
   } catch (error) {
+    if (error instanceof NotWanted) await forgive();
     // Estimating the gas failed, or no key can pay for it. Nothing was sent.
     const isOutOfGas = error instanceof OutOfGas;
     if (!isOutOfGas && !(error instanceof RpcRefusal)) throw error;

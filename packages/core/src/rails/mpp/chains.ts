@@ -114,6 +114,7 @@ export function mppChains(
       return balanceOf(payment);
     },
     settle: async (payment) => on(payment.network)?.settle(payment) ?? { status: 'unknown' },
+    asksIfKept: (payment) => payment.network !== TEMPO && evm?.chains.asksIfKept?.(payment) === true,
     look: async (payment) => on(payment.network)?.look(payment) ?? { status: 'unknown' },
     finality: async (payment, transaction) =>
       on(payment.network)?.finality(payment, transaction) ?? 'unknown',

@@ -73,6 +73,7 @@ export function x402Chains(
       return open.balanceOf(payment);
     },
     settle: (payment) => lookOrSettle(payment, 'settle'),
+    asksIfKept: (payment) => transferOf(payment) === null && settlesOurselves(all.get(payment.network)),
     look: (payment) => lookOrSettle(payment, 'look'),
     async finality(payment, transaction) {
       const open = all.get(payment.network);
@@ -88,6 +89,11 @@ export function x402Chains(
     canEverRefund: (networkId) => all.get(networkId)?.payments.canRefund === true,
     refund: async (refund) => (await all.get(refund.network)?.payments.refund(refund)) ?? null,
   };
+}
+
+/** Whether our own transaction moves the money of signed payments on this network. */
+function settlesOurselves(open: Opened | undefined): boolean {
+  return open !== undefined && 'settling' in open && open.settling !== null;
 }
 
 function transferOf({ evidence }: OnChainPayment): string | null {

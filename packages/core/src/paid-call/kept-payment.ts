@@ -1,0 +1,13 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { Database } from '../db/connection.ts';
+import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+
+/**
+ * The condition that the call of a payment was kept, by which its money may be moved: without it a crash of the database could
+ * forget the call between its keep and the commit that moves the money.
+ */
+export function isKept(sql: Database, identity: string): PendingQuery<Row[]> {
+  return sql`exists (
+    select 1 from calls c join settlements s on s.account_id = c.account_id and s.call_id = c.id
+    where c.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and c.payment_key = ${identity})`;
+}
