@@ -60,7 +60,6 @@ test('the container file installs from the lock alone, ends as no root, and star
   const [program, ...args]: string[] = JSON.parse(last('ENTRYPOINT') ?? '[]');
   assert.equal(program, 'node');
   assert(existsSync(join(ROOT, args.at(-1) ?? '')), 'the program of the image');
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the variable of a container file
   assert(
     instructions.filter(({ keyword }) => keyword === 'FROM').every(({ text }) => text.startsWith('${BASE}')),
   );
