@@ -161,3 +161,26 @@ test('the headers of a paid answer are those that docs/paid-call.md has, by how 
   );
   assert.deepEqual(await headersOfAnswers(rows.map(({ name }) => name)), told);
 });
+
+test('the commands of the README ask a price and buy, on whichever port the server listens', async () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const commands = [...readme.matchAll(/^```sh\n([\s\S]*?)^```/gm)]
+    .flatMap(([, block = '']) => block.split('\n'))
+    .filter((line) => /^(curl|npm run -s farebox) /.test(line))
+    .map((line) =>
+      line.replaceAll('http://127.0.0.1:8402', server.url).replace('npm run -s farebox --', 'npx farebox'),
+    );
+  assert.equal(commands.length, 3);
+  const { FAREBOX_URL: _, ...withoutAddress } = environment;
+  const env = { ...withoutAddress, KEY: environment.FAREBOX_API_KEY ?? '', PORT: new URL(server.url).port };
+  const outputs = [];
+  for (const command of commands) {
+    const { code, out, error } = await run('bash', ['-euc', command], { env });
+    assert.equal(code, 0, `${command}: ${error}`);
+    outputs.push(out);
+  }
+  const [price = '', bought = '', byClient = ''] = outputs;
+  assert.match(price, /^HTTP\/1.1 402 [\s\S]*x-payment-price: \$0.25 USDC/);
+  assert.match(bought, /^HTTP\/1.1 200 [\s\S]*x-credits-used: 0.2500/);
+  assert.equal(JSON.parse(byClient).service, 'token-price');
+});

@@ -77,6 +77,27 @@ describe('every document', () => {
     }
   });
 
+  test('starts programs of TypeScript by npm alone, which finds a Node that can run them, or says which Node it takes', () => {
+    for (const { path, text } of documents) {
+      if (/Node 22\.\d+ or newer/.test(text)) continue;
+      const blocks = [...text.matchAll(/^```(?:sh|console|json)\n([\s\S]*?)^```/gm)].map(
+        ([, code]) => code ?? '',
+      );
+      for (const code of blocks)
+        assert.doesNotMatch(code, /\bnode\b[^\n]*\.ts\b|"[^"\n]*\/node",\s*"args": \["[^"]*\.ts"/, path);
+    }
+  });
+
+  test('needs no command that a machine may lack, and no placeholder that a shell reads as another file', () => {
+    for (const { path, text } of documents)
+      for (const [, code = ''] of text.matchAll(/^```(?:sh|console)\n([\s\S]*?)^```/gm)) {
+        assert.doesNotMatch(code, /\buuidgen\b/, path);
+        const commands = code.split('\n').filter((line) => /^(\$ |npm |curl |node |export )/.test(line));
+        for (const line of commands)
+          assert.doesNotMatch(line.replace(/'[^']*'|"[^"]*"/g, ''), /<[a-z][\w ]*>/, path);
+      }
+  });
+
   test('links to files and headings that exist', () => {
     for (const { path, text } of documents) {
       const links = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link ?? '');

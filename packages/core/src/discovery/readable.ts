@@ -114,12 +114,22 @@ export function overviewText(context: DiscoveryContext, { list }: Guides): Reada
     PROBLEM_RULE,
     '',
     `- [Services](${CATALOG_PAGE}): ${countedOf(context.services).length}, each with its price`,
-    ...(list.length === 0 ? [] : [`- [Guides](${GUIDES_PAGE})`, `- [Error codes](${ERRORS_PAGE})`]),
+    ...(list.length === 0 ? [] : [...partsOf(list), `- [Error codes](${ERRORS_PAGE})`]),
     '- [OpenAPI](/openapi.json)',
     '',
   ];
   const description = 'How a call works, and every service with what it takes and answers.';
   return { path: '/docs', title: 'Docs', description, markdown: lines.join('\n') };
+}
+
+/** The guides, by a line for each of their parts. */
+function partsOf(list: Guides['list']): string[] {
+  const parts = [...Map.groupBy(list, ({ part }) => part)];
+  return parts.map(([part, guides]) =>
+    part === null
+      ? `- [Guides](${GUIDES_PAGE})`
+      : `- [${part}](${GUIDES_PAGE}#${part.toLowerCase()}): ${guides.map(({ title }) => inMarkdown(title)).join(', ')}`,
+  );
 }
 
 /** One service. */

@@ -170,10 +170,7 @@ function catalogPage({ context, pages }: Reading, view: Parameters<typeof catalo
 /** The page of one service, or of how calls work, with the list of services beside it. @param service null: the overview */
 function docsPage({ context, pages }: Reading, service: Service | null): Published {
   const { guides } = pages;
-  const readOn =
-    guides.list.length === 0
-      ? ''
-      : `<p>Read on in the <a href="${GUIDES_PAGE}">guides</a>, or look up an <a href="${ERRORS_PAGE}">error code</a>.</p>`;
+  const readOn = readOnOf(guides);
   const common = { '<!--list-->': listOf(context), '<!--guides-->': readOn };
   if (service === null) {
     const { path, title, description } = overviewText(context, guides);
@@ -185,6 +182,17 @@ function docsPage({ context, pages }: Reading, service: Service | null): Publish
   const detail = `<a class="back" href="${CATALOG_PAGE}">← All services</a>\n${articleOf(text, guides).replace('<h1 ', () => `<h1 data-service="${asMarkup(service.path)}" `)}`;
   const places = { ...common, '<!--detail-->': detail };
   return pages.filled({ file: 'docs.html', path, title, description, view: 'service', places });
+}
+
+/** Leads to the parts of the guides, and to the codes of errors. */
+function readOnOf({ list }: Guides): string {
+  if (list.length === 0) return '';
+  const parts = [...new Set(list.map(({ part }) => part))].filter((part) => part !== null);
+  const links = parts.map(
+    (part) => `<a href="${GUIDES_PAGE}#${asMarkup(part.toLowerCase())}">${asMarkup(part)}</a>`,
+  );
+  const within = links.length === 0 ? '' : `: ${links.join(' · ')}`;
+  return `<p>Read on in the <a href="${GUIDES_PAGE}">guides</a>${within}. Or look up an <a href="${ERRORS_PAGE}">error code</a>.</p>`;
 }
 
 /** The list of services as the page's script draws it. */
