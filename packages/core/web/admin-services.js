@@ -56,6 +56,11 @@ function servicesTable(services, page) {
       { label: 'By default', number: true, of: ({ byDefault }) => byDefault.price },
       { label: 'By the file', of: ({ byFile }) => wordsOf(byFile) },
       { label: 'By an operator', of: ({ byOperator }) => wordsOf(byOperator) },
+      {
+        label: 'Fresh answers an hour',
+        number: true,
+        of: ({ supply }) => (supply === null ? null : `${supply.answersPerHour} (${supply.source})`),
+      },
       { label: 'MPP', of: ({ inForce }) => (inForce.mpp === true ? 'yes' : null) },
       { label: 'Change', of: (each) => changesOf(each, page) },
     ],

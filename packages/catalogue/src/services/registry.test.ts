@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import { supplyOf } from '../../../core/src/service/supply.ts';
+import { UPSTREAMS, type UpstreamName } from '../upstreams/index.ts';
 import { defineService } from './define.ts';
 import { loadServices } from './registry.ts';
 
@@ -79,4 +81,22 @@ test('a service costs the operator money where one of the upstreams that it asks
   assert.equal(costly({ needs: [['base', 'ai']] }), true);
   assert.equal(costly({ needs: ['base'], uses: ['ai'] }), true);
   assert.equal(costly({ needs: [['base', 'polygon']], uses: ['coingecko'] }), false);
+});
+
+test('what the news source allows in an hour bounds the four services that ask it', async () => {
+  const health = (name: string) => {
+    const { requestsPerMinute } = UPSTREAMS[name as UpstreamName];
+    return { requestsPerHour: requestsPerMinute * 60 };
+  };
+  const bounded = (await loadServices()).flatMap((service) => {
+    const supply = supplyOf(service, health);
+    return supply?.source === 'gdelt' ? [[service.path, supply.answersPerHour]] : [];
+  });
+  // 12 requests a minute; two of them for an answer that reads two days or two currencies.
+  assert.deepEqual(Object.fromEntries(bounded), {
+    'token-sentiment': 720,
+    'stock-sentiment': 720,
+    'sentiment-analysis': 360,
+    'forex-sentiment': 360,
+  });
 });

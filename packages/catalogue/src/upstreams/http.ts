@@ -339,6 +339,7 @@ export function connectUpstream<Api>(
         retryAfterMs: state === 'not_configured' ? 3_600_000 : state === 'down' ? retryAfterMs() : 0,
         lastSuccessAtMs: wire.lastSuccessAtMs,
         lastFailureAtMs: wire.lastFailureAtMs,
+        requestsPerHour: perMinute * 60,
       };
     },
     close: () => wire.close(),

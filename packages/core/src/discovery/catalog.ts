@@ -51,7 +51,7 @@ export function catalogDocument(context: DiscoveryContext) {
 
 /** A service as the catalog shows it. */
 export function catalogEntry(service: Service, context: DiscoveryContext) {
-  const { available, reason, message } = context.availability(service);
+  const { available, reason, message, supply } = context.availability(service);
   return {
     ...sandboxMark(context.sandbox),
     id: service.path,
@@ -82,6 +82,8 @@ export function catalogEntry(service: Service, context: DiscoveryContext) {
     unavailableReason: reason,
     unavailableMessage: message,
     chains: chainsOf(service, context),
+    /** Answers that are not from a cache: what the budget of its scarcest source allows, all callers together; null: no bound. */
+    freshAnswersPerHour: supply?.answersPerHour ?? null,
     recipe: `${context.baseUrl}/x402/recipes/${service.path}`,
   };
 }

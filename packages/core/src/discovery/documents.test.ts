@@ -235,6 +235,23 @@ test('every document sells the same services at the same prices', () => {
   }
 });
 
+test('catalog and recipe tell how often an hour a service can answer anew', () => {
+  const [first] = SAMPLE_SERVICES;
+  assert(first !== undefined);
+  const bounded = { ...sampleContext() };
+  const { availability } = bounded;
+  bounded.availability = (service) => ({
+    ...availability(service),
+    supply: service.path === first.path ? { answersPerHour: 360, source: 'news' } : null,
+  });
+  assert.deepEqual(
+    catalogDocument(bounded).services.map(({ id, freshAnswersPerHour }) => [id, freshAnswersPerHour]),
+    SAMPLE_SERVICES.map(({ path }) => [path, path === first.path ? 360 : null]),
+  );
+  assert.deepEqual(recipeDocument(first, bounded).freshAnswersPerHour, { most: 360, source: 'news' });
+  assert.equal(recipeDocument(first, sampleContext()).freshAnswersPerHour, null);
+});
+
 test('a second name of a service is listed as such, and counted nowhere', () => {
   const [first] = SAMPLE_SERVICES;
   assert(first !== undefined);

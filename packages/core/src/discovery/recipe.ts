@@ -30,7 +30,7 @@ import { chainsOf } from './readable-chains.ts';
 
 /** `/x402/recipes/{service}`: everything needed to buy this one service, ready to paste. */
 export function recipeDocument(service: Service, context: DiscoveryContext) {
-  const { available, reason, message } = context.availability(service);
+  const { available, reason, message, supply } = context.availability(service);
   return {
     service: service.path,
     name: service.name,
@@ -45,6 +45,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     unavailableReason: reason,
     unavailableMessage: message,
     chains: chainsOf(service, context),
+    freshAnswersPerHour: supply == null ? null : { most: supply.answersPerHour, source: supply.source },
     payment: {
       apiKey: {
         header: 'X-API-KEY',

@@ -112,7 +112,11 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     actRoutes(admin, acting);
     giftRoutes(admin, acting);
     proposalRoutes(admin, acting);
-    stockRoutes(admin, { ...acting, stock: parts.stock });
+    stockRoutes(admin, {
+      ...acting,
+      stock: parts.stock,
+      upstreamHealth: () => parts.upstreamHealth(),
+    });
   }
 }
 
@@ -182,6 +186,7 @@ function healthAsJson(health: SourceHealth): Record<string, unknown> {
     reason: health.reason,
     lastSuccessAt: at(health.lastSuccessAtMs),
     lastFailureAt: at(health.lastFailureAtMs),
+    requestsPerHour: health.requestsPerHour ?? null,
   };
 }
 

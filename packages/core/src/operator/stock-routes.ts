@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { readParameters } from '../http/parameters.ts';
+import type { SourceHealth } from '../service/sources.ts';
+import { supplyOf } from '../service/supply.ts';
 import { micros, type StockDesk } from '../stock/desk.ts';
 import { priceText } from '../stock/service-rule.ts';
 import { type ActRouteParts, keyedBy, reason, toldOf } from './act-routes.ts';
@@ -27,10 +29,23 @@ const change = z
 const versionsQuery = z.object({ after: id.optional() });
 
 /** `/admin/api/services` and `/admin/api/stock/versions`. */
-export function stockRoutes(admin: FastifyInstance, parts: ActRouteParts & { stock: StockDesk }): void {
-  const { acts, stock } = parts;
+export function stockRoutes(
+  admin: FastifyInstance,
+  parts: ActRouteParts & {
+    stock: StockDesk;
+    upstreamHealth(): readonly SourceHealth[];
+  },
+): void {
+  const { acts, stock, upstreamHealth } = parts;
 
-  admin.get('/services', async () => ({ ...(await stock.state()), services: stock.services() }));
+  admin.get('/services', async () => {
+    const known = new Map(upstreamHealth().map((health) => [health.name, health]));
+    const health = (name: string) => known.get(name) ?? {};
+    return {
+      ...(await stock.state()),
+      services: stock.services((service) => ({ supply: supplyOf(service, health) })),
+    };
+  });
 
   admin.post<{ Params: { service: string } }>('/services/:service', async (request) => {
     const path = readParameters(PATH, request.params.service);

@@ -2,6 +2,7 @@
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import type { Service } from './define.ts';
 import type { SourceHealth } from './sources.ts';
+import { type Supply, supplyOf } from './supply.ts';
 
 /** Whether a service may be sold now, by the health of what it needs. */
 export interface Availability {
@@ -12,6 +13,8 @@ export interface Availability {
   retryAfterMs: number;
   /** The chains whose nodes it asks that can be asked now. */
   chains: readonly ChainName[];
+  /** How often an hour it can answer anew; absent or null: no budget of a source bounds it. */
+  supply?: Supply | null;
 }
 
 const FOR_SALE = { available: true, reason: null, message: null, retryAfterMs: 0 } as const;
@@ -70,14 +73,15 @@ export function availabilityOf(
   const asked = chainsAskedBy(service);
   const chains = asked.length === 0 ? asked : asked.filter((chain) => health(chain).state === 'up');
   const { available, reason, message, retryAfterMs } = saleOf(service, health, standing);
-  return { available, reason, message, retryAfterMs, chains };
+  const supply = supplyOf(service, health);
+  return { available, reason, message, retryAfterMs, chains, supply };
 }
 
 function saleOf(
   service: Service,
   health: (name: string) => SourceHealth,
   standing: (capability: string) => CapabilityStanding,
-): Omit<Availability, 'chains'> {
+): Omit<Availability, 'chains' | 'supply'> {
   if (service.requires.length > 0) {
     const refused = refusedFor(service, standing);
     if (refused !== null) return refused;
@@ -106,7 +110,7 @@ function forCustomers(reason: string | null): string {
 function refusedFor(
   service: Service,
   standing: (capability: string) => CapabilityStanding,
-): Omit<Availability, 'chains'> | null {
+): Omit<Availability, 'chains' | 'supply'> | null {
   const standings = service.requires.map((capability) => ({ capability, ...standing(capability) }));
   const missing = standings.filter(({ configured }) => !configured);
   if (missing.length > 0) {

@@ -270,6 +270,8 @@ export interface ServiceDefinition<
   needs?: Needs;
   /** Sources that add to the answer but may be missing. */
   uses?: Uses;
+  /** Requests of a source that one answer takes, where it is not one, or where the source is one of several that are all asked. */
+  requestsOf?: { readonly [Name in NameOf<Apis>]?: number };
   /** Capabilities without which the service is not for sale. */
   requires?: Requires;
   /** Capabilities that add to the answer but may be missing. */
@@ -336,6 +338,8 @@ export interface Service {
   readonly adapt: ((body: Record<string, unknown>) => Record<string, unknown>) | undefined;
   readonly needs: readonly Need[];
   readonly uses: readonly string[];
+  /** Requests of a source that one answer takes, where it is not one. */
+  readonly requestsOf?: Readonly<Record<string, number>>;
   readonly requires: readonly string[];
   readonly mayUse: readonly string[];
   /** Whether running it may cost the operator money. */
@@ -486,6 +490,9 @@ function serviceOf(definition: AnyDefinition, isCostly: (source: string) => bool
     adapt: definition.adapt,
     needs,
     uses,
+    ...(definition.requestsOf === undefined
+      ? {}
+      : { requestsOf: definition.requestsOf as Readonly<Record<string, number>> }),
     requires: definition.requires ?? [],
     mayUse: definition.mayUse ?? [],
     costsMoney: definition.costsMoney ?? [...needs.flat(), ...uses].some(isCostly),

@@ -11,6 +11,8 @@ export interface SourceHealth {
   retryAfterMs: number;
   lastSuccessAtMs: number | null;
   lastFailureAtMs: number | null;
+  /** The budget that all callers share; absent or null where there is none. */
+  requestsPerHour?: number | null;
 }
 
 /** The call on whose behalf a source is asked. */

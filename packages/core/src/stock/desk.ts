@@ -2,6 +2,7 @@
 import type { Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 import { priceInUsd, usdToMicros } from '../ledger/money.ts';
+import type { Service } from '../service/define.ts';
 import type { Shelf } from '../service/shelf.ts';
 import type { StockKeeper } from './keeper.ts';
 import { readRules, ruleAsJson, ruledBy, rulesText, type ServiceRule } from './service-rule.ts';
@@ -14,8 +15,12 @@ export type RuleChange = {
 };
 
 export interface StockDesk {
-  /** Each service that the shop ships with, as it is sold and by whose word. */
-  services(): Record<string, unknown>[];
+  /**
+   * Each service that the shop ships with, as it is sold and by whose word.
+   *
+   * @param more what else is told of each
+   */
+  services(more?: (service: Service) => Record<string, unknown>): Record<string, unknown>[];
   /** What is in force here and elsewhere, and what is refused. */
   state(): Promise<Record<string, unknown>>;
   /** The newest versions first, 50 at a time. `after`: the number of the last one seen. */
@@ -48,7 +53,11 @@ export function createStockDesk({
   shelf: Shelf;
 }): StockDesk {
   return {
-    services: () => source.own.map((service) => serviceAsJson(service.path, { keeper, source, shelf })),
+    services: (more) =>
+      source.own.map((service) => ({
+        ...serviceAsJson(service.path, { keeper, source, shelf }),
+        ...more?.(service),
+      })),
     async state() {
       const { served, newest, refusal } = keeper;
       return {

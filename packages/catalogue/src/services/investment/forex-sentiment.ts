@@ -152,6 +152,7 @@ export default defineService({
   aliases: { symbol: 'pair', currencyPair: 'pair', query: 'pair' },
   needs: ['frankfurter', 'gdelt'],
   uses: ['hackernews'],
+  requestsOf: { gdelt: 2 },
   timeoutMs: 25_000,
   async run({ pair, includeCentralBank }, { upstreams, nowMs }) {
     const [base, quote] = [pair.slice(0, 3), pair.slice(4)];

@@ -106,6 +106,7 @@ export default defineService({
     source: 'sources',
   },
   needs: [['gdelt', 'hackernews']],
+  requestsOf: { gdelt: 2 },
   timeoutMs: 25_000,
   async run({ query, sources: asked }, { upstreams, nowMs }) {
     const wanted = asked === undefined || asked.length === 0 ? ['news', 'hackernews'] : asked;

@@ -109,6 +109,7 @@ export default defineService({
   aliases: { ticker: 'symbol', stock: 'symbol', query: 'symbol' },
   needs: [NEWS_SOURCES],
   uses: ['sectickers', 'edgar'],
+  requestsOf: { gdelt: 1 },
   timeoutMs: 25_000,
   async run({ symbol, includeNews, includeTechnicals, includeInstitutional }, { upstreams, nowMs }) {
     const notes: string[] = [];

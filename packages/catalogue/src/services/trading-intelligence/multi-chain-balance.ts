@@ -60,7 +60,11 @@ export default defineService({
       )
       .describe('One for each chain'),
     totalValueUsd: z.number().nonnegative().describe('Sum of what could be read and priced'),
-    totalIsPartial: z.boolean().describe('True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for (tokensChecked)'),
+    totalIsPartial: z
+      .boolean()
+      .describe(
+        'True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for (tokensChecked)',
+      ),
   }),
   example: { walletAddress: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', chains: ['base'] },
   aliases: {

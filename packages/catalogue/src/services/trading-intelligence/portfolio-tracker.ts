@@ -41,7 +41,11 @@ export default defineService({
   output: z.object({
     walletAddress: z.string().describe('The wallet that was asked about'),
     totalValueUsd: z.number().nonnegative().describe('Sum of what could be read and priced'),
-    totalIsPartial: z.boolean().describe('True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for (tokensChecked)'),
+    totalIsPartial: z
+      .boolean()
+      .describe(
+        'True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for (tokensChecked)',
+      ),
     change24hPct: percent.describe(
       'Of what is held now, by the change of its prices; transfers are not in it',
     ),

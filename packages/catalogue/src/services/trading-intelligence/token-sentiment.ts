@@ -112,6 +112,7 @@ export default defineService({
   adapt: tickerInAddressField,
   needs: [NEWS_SOURCES],
   uses: ['coingecko', 'feargreed', 'defillama', 'binance', 'kraken', 'coinbase'],
+  requestsOf: { gdelt: 1 },
   timeoutMs: 25_000,
   async run(input, { upstreams, nowMs }) {
     const notes: string[] = [];
