@@ -59,7 +59,11 @@ type AppNeeds = HouseNeeds & {
 export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const { nowMs, pools } = given;
   const { host, production, publicUrl } = config.house;
-  const house = openHouse(config.house, { ...given, elsewhere: routes?.now.elsewhere ?? [], errorCodes: GUIDES.errors });
+  const house = openHouse(config.house, {
+    ...given,
+    elsewhere: routes?.now.elsewhere ?? [],
+    errorCodes: GUIDES.errors,
+  });
   const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);

@@ -45,7 +45,8 @@ test('alarms and dashboard ask for metrics and labels that the server has', () =
     for (const [, name = '', matchers = ''] of expr.matchAll(/(farebox_\w+?)(?:_bucket)?\b(?:\{(.*?)\})?/g)) {
       const labels = listed.get(name);
       assert(labels !== undefined, `${name} in ${expr}`);
-      for (const [, label] of matchers.matchAll(/(\w+)=/g)) assert(labels.includes(label), `${label} in ${expr}`);
+      for (const [, label] of matchers.matchAll(/(\w+)=/g))
+        assert(labels.includes(label), `${label} in ${expr}`);
     }
 });
 
@@ -58,15 +59,13 @@ test('each alarm is tried with its fault and without it', () => {
 });
 
 const hasPromtool = spawnSync('promtool', ['--version']).error === undefined;
-test(
-  'Prometheus takes the rules, and its own tests of them pass',
-  { skip: hasPromtool ? false : 'promtool is not installed' },
-  () => {
-    const run = (...args: string[]) => spawnSync('promtool', args, { cwd: ROOT, encoding: 'utf8' });
-    for (const { status, stdout, stderr } of [
-      run('check', 'rules', 'ops/prometheus/alerts.yaml'),
-      run('test', 'rules', 'ops/prometheus/alerts.test.yaml'),
-    ])
-      assert.equal(status, 0, stdout + stderr);
-  },
-);
+test('Prometheus takes the rules, and its own tests of them pass', {
+  skip: hasPromtool ? false : 'promtool is not installed',
+}, () => {
+  const run = (...args: string[]) => spawnSync('promtool', args, { cwd: ROOT, encoding: 'utf8' });
+  for (const { status, stdout, stderr } of [
+    run('check', 'rules', 'ops/prometheus/alerts.yaml'),
+    run('test', 'rules', 'ops/prometheus/alerts.test.yaml'),
+  ])
+    assert.equal(status, 0, stdout + stderr);
+});

@@ -116,7 +116,10 @@ export class TaskRunner {
       return { task: await this.#putDown(known, message, asker, chosen.statusMessage), work: null };
     const { service, isGone } = chosen;
     if (isGone && credential === null)
-      return { task: await this.#putDown(known, message, asker, soldNoMore(this.#parts, service)), work: null };
+      return {
+        task: await this.#putDown(known, message, asker, soldNoMore(this.#parts, service)),
+        work: null,
+      };
     if (known !== null && isOnlyWords(wish, credential, known))
       return { task: await this.#putDown(known, message, asker, sayToBuy(service), service), work: null };
     const input = inputFor(service, wish.input, known);

@@ -53,10 +53,7 @@ test('what cannot be sold now is hidden until it is asked for', () => {
 
 test('the page of prices tells what is sold and which ways to pay work, and no other', () => {
   const { markdown } = pricingText(sampleContext(), groups);
-  assert.match(
-    markdown,
-    /Sea \S+ \S+\]\(\/services\?group=Sea%20%26%20%3Cland%3E\) \| 1 \| \$10\.00/,
-  );
+  assert.match(markdown, /Sea \S+ \S+\]\(\/services\?group=Sea%20%26%20%3Cland%3E\) \| 1 \| \$10\.00/);
   assert.match(markdown, /a trial key with \$5\.00 for 7 days/);
   assert.doesNotMatch(markdown, /Credit by card|\| x402|\| MPP/);
   assert.match(

@@ -61,13 +61,23 @@ test('above 100 routes of other APIs the core alone is listed, unless tags are a
     }));
   const namesOf = (count: number, toolset = EVERY_TOOL) =>
     allPages(
-      createToolList({ services: routes(count), leftOut: [], soldBefore: [] }, [free], CALL_TOOL, () => forSale),
+      createToolList(
+        { services: routes(count), leftOut: [], soldBefore: [] },
+        [free],
+        CALL_TOOL,
+        () => forSale,
+      ),
       toolset,
     ).flatMap(({ tools }) => tools.map(({ name }) => name));
   assert.equal(namesOf(100).length, 101);
   assert.deepEqual(namesOf(101), ['catalog', 'call_service']);
   assert.equal(namesOf(101, readToolset(toolsetName(service.tag), TAGS)).length, 102);
-  const list = createToolList({ services: routes(101), leftOut: [], soldBefore: [] }, [free], CALL_TOOL, () => forSale);
+  const list = createToolList(
+    { services: routes(101), leftOut: [], soldBefore: [] },
+    [free],
+    CALL_TOOL,
+    () => forSale,
+  );
   assert.equal(list.serviceOf('get_100')?.path, 'get-100');
   // However many services the shop has of its own, they are listed.
   assert.equal(listedOf(EVERY_TOOL, services), EVERY_TOOL);
@@ -77,7 +87,8 @@ test('two tools of one name are refused at the start', () => {
   const [service = assert.fail()] = services;
   const twin = { ...free, name: service.path.replaceAll('-', '_') };
   assert.throws(
-    () => createToolList({ services: [service], leftOut: [], soldBefore: [] }, [twin], CALL_TOOL, () => forSale),
+    () =>
+      createToolList({ services: [service], leftOut: [], soldBefore: [] }, [twin], CALL_TOOL, () => forSale),
     /two tools are named/,
   );
 });

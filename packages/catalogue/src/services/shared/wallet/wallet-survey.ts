@@ -104,9 +104,7 @@ export async function surveyWallet(
     chains,
     totalValueUsd: toMicroUsd(held.reduce((sum, { valueUsd }) => sum + (valueUsd ?? 0), 0)),
     totalIsPartial:
-      someTokensOnly ||
-      unpriced.length > 0 ||
-      missing.some(({ error }) => error !== 'other_kind_of_address'),
+      someTokensOnly || unpriced.length > 0 || missing.some(({ error }) => error !== 'other_kind_of_address'),
     sources: surveyed.flatMap(({ source, priceSource }) => [source, priceSource]),
     notes: [
       ...surveyed.flatMap(({ notes }) => notes),
