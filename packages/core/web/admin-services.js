@@ -56,6 +56,13 @@ function servicesTable(services, page) {
       { label: 'By default', number: true, of: ({ byDefault }) => byDefault.price },
       { label: 'By the file', of: ({ byFile }) => wordsOf(byFile) },
       { label: 'By an operator', of: ({ byOperator }) => wordsOf(byOperator) },
+      { label: 'Cost', number: true, of: ({ margin }) => margin.costUsd },
+      {
+        label: 'Margin',
+        number: true,
+        of: ({ margin }) =>
+          margin.marginUsd === null ? null : `${margin.marginUsd} (${margin.marginPercent} %)`,
+      },
       {
         label: 'Fresh answers an hour',
         number: true,

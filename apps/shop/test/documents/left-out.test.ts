@@ -128,7 +128,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
     opens: ['openOperator'],
     declares: 'OPERATOR',
     routes: ['/admin'],
-    variables: ['ADMIN_SECOND_ABOVE_USD', 'ADMIN_TOKENS'],
+    variables: ['ADMIN_SECOND_ABOVE_USD', 'ADMIN_TOKENS', 'SERVICE_COSTS_USD'],
     metrics: [],
     rules: 3,
   },

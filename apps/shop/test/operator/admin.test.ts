@@ -727,6 +727,7 @@ describe('a card payment', () => {
         follow: async () => {},
       },
       secondAboveMicros: 50_000_000n,
+      serviceCosts: [],
       creditServices: () => ['credits/topup/'],
       trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],

@@ -43,6 +43,7 @@ async function start(nowMs: () => number = Date.now): Promise<TestServer> {
       ...world.environment,
       ADMIN_TOKENS: `desk:${TOKEN}`,
       SERVICES: 'ping,first-call,token-price',
+      SERVICE_COSTS_USD: 'token-price=0.10',
     },
   });
   servers.push(server);
@@ -112,6 +113,8 @@ test('an operator’s price, availability and MPP are what every view and every 
   const before = await shownOf(url);
   assert.deepEqual([before.byFile, before.byOperator], [null, null]);
   assert.deepEqual(before.inForce, { available: true, ...before.byDefault });
+  assert.deepEqual(before.margin, { costUsd: '0.10', marginUsd: '0.15', marginPercent: 60 });
+  assert(before.supply.answersPerHour > 0, JSON.stringify(before.supply));
   const usual = await pricesOf(url);
   const byMpp = ['mpp 402', 'openapi of mpp', 'mpp catalog'];
   for (const [view, price] of Object.entries(usual))
@@ -123,6 +126,7 @@ test('an operator’s price, availability and MPP are what every view and every 
     [200, 'set_service', '0.123456'],
   );
   all(123_456)(await pricesOf(url));
+  assert.equal((await shownOf(url)).margin.marginUsd, '0.023456', 'of the price in force');
 
   assert.equal((await set(url, SERVICE, { mpp: false })).status, 200);
   const withoutMpp = await pricesOf(url);

@@ -43,12 +43,30 @@ export const OPERATOR = declare({
       }),
       fallback: '50',
     },
+    serviceCosts: {
+      name: 'SERVICE_COSTS_USD',
+      describe:
+        'What one call costs you, in USD by service: `ai-inference=0.012,token-price=0.001`. `/admin` then shows the margin; a service that is not named costs nothing, or what nobody knows where it asks a source that costs money',
+      shape: list(
+        z
+          .string()
+          .regex(/^[a-z0-9]+(-[a-z0-9]+)*=\d{1,6}(\.\d{1,6})?$/, 'must be service=USD, such as ping=0.001')
+          .transform((value) => {
+            const at = value.indexOf('=');
+            return { service: value.slice(0, at), costMicros: usdToMicros(value.slice(at + 1)) };
+          }),
+      ),
+      fallback: '',
+    },
   },
-  problems({ tokens = [] }, { production }) {
+  problems({ tokens = [], serviceCosts = [] }, { production }) {
     return [
       // A right token is let in however many wrong ones came before, so it must be none that can be guessed.
       ...(production && tokens.some(({ token }) => isTooRegular(token, 8))
         ? ['ADMIN_TOKENS: a token is too regular to be a secret']
+        : []),
+      ...(new Set(serviceCosts.map(({ service }) => service)).size < serviceCosts.length
+        ? ['SERVICE_COSTS_USD: must name each service once']
         : []),
       ...(new Set(tokens.map(({ name }) => name)).size < tokens.length
         ? ['ADMIN_TOKENS: must name everybody once']

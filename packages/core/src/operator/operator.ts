@@ -15,6 +15,7 @@ import type { CardRefunds, PaymentRefunds } from './act.ts';
 import { createActs } from './acts.ts';
 import { BOOKS_PROVED_EVERY_MS, createBooksVerdicts } from './books-verdict.ts';
 import { createOperators, type OperatorToken } from './credentials.ts';
+import type { DeclaredCost } from './margin.ts';
 import { createProposals } from './proposals.ts';
 import { operatorRoutes } from './routes.ts';
 
@@ -36,6 +37,8 @@ export interface OperatorParts {
   stock: StockDesk;
   /** The most that one operator alone may give where there are several. */
   secondAboveMicros: bigint;
+  /** What one call of a service costs the operator. */
+  serviceCosts: readonly DeclaredCost[];
   /** The beginnings of the names of services that sell credit: what is paid for them is no sale until it is spent. */
   creditServices(): readonly string[];
   /** The most that a day may give in trials; null: any. */

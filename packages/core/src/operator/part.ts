@@ -31,6 +31,7 @@ export function openOperator(
     ...needs,
     ...needs.sources,
     secondAboveMicros: settings.secondAboveMicros,
+    serviceCosts: settings.serviceCosts,
     creditServices: () => needs.parts().flatMap(({ creditServices = [] }) => creditServices),
     cards: needs.cardMoney.cards,
     collectDebts: needs.cardMoney.collectAfter('credit by an operator to'),

@@ -18,6 +18,7 @@ import { booksAsJson, booksRoutes } from './books-routes.ts';
 import type { BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
 import { gasAsJson, railAsJson } from './gas.ts';
+import type { DeclaredCost } from './margin.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
 import { type Proposals, proposalAsJson } from './proposals.ts';
 import { giftRoutes, proposalRoutes } from './refund-routes.ts';
@@ -28,6 +29,8 @@ export interface OperatorRouteParts {
   operators: Operators;
   acts: Acts;
   stock: StockDesk;
+  /** What one call of a service costs the operator. */
+  serviceCosts: readonly DeclaredCost[];
   proposals: Proposals;
   records: AccountRecords;
   verdicts: BooksVerdicts;
@@ -115,6 +118,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     stockRoutes(admin, {
       ...acting,
       stock: parts.stock,
+      serviceCosts: parts.serviceCosts,
       upstreamHealth: () => parts.upstreamHealth(),
     });
   }

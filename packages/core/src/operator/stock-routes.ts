@@ -9,6 +9,7 @@ import { micros, type StockDesk } from '../stock/desk.ts';
 import { priceText } from '../stock/service-rule.ts';
 import { type ActRouteParts, keyedBy, reason, toldOf } from './act-routes.ts';
 import { id } from './address-fields.ts';
+import { type DeclaredCost, marginOf } from './margin.ts';
 
 const PATH = z
   .string()
@@ -33,17 +34,21 @@ export function stockRoutes(
   admin: FastifyInstance,
   parts: ActRouteParts & {
     stock: StockDesk;
+    serviceCosts: readonly DeclaredCost[];
     upstreamHealth(): readonly SourceHealth[];
   },
 ): void {
-  const { acts, stock, upstreamHealth } = parts;
+  const { acts, stock, serviceCosts, upstreamHealth } = parts;
 
   admin.get('/services', async () => {
     const known = new Map(upstreamHealth().map((health) => [health.name, health]));
     const health = (name: string) => known.get(name) ?? {};
     return {
       ...(await stock.state()),
-      services: stock.services((service) => ({ supply: supplyOf(service, health) })),
+      services: stock.services((service, price) => ({
+        supply: supplyOf(service, health),
+        margin: marginOf(service, price, serviceCosts),
+      })),
     };
   });
 

@@ -18,9 +18,11 @@ export interface StockDesk {
   /**
    * Each service that the shop ships with, as it is sold and by whose word.
    *
-   * @param more what else is told of each
+   * @param more what else is told of each, at the price in force; null where it is not sold
    */
-  services(more?: (service: Service) => Record<string, unknown>): Record<string, unknown>[];
+  services(
+    more?: (service: Service, price: string | null) => Record<string, unknown>,
+  ): Record<string, unknown>[];
   /** What is in force here and elsewhere, and what is refused. */
   state(): Promise<Record<string, unknown>>;
   /** The newest versions first, 50 at a time. `after`: the number of the last one seen. */
@@ -56,7 +58,7 @@ export function createStockDesk({
     services: (more) =>
       source.own.map((service) => ({
         ...serviceAsJson(service.path, { keeper, source, shelf }),
-        ...more?.(service),
+        ...more?.(service, shelf.find(service.path)?.priceUsd ?? null),
       })),
     async state() {
       const { served, newest, refusal } = keeper;
