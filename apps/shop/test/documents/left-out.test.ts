@@ -204,6 +204,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
         '/favicon.',
         '/assets/',
         '/services',
+        '/pricing',
         '/',
       ],
     ],

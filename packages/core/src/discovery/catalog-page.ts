@@ -13,7 +13,7 @@ const EXAMPLES = ['price', 'weather', 'wallet'];
 const SORTS = ['price', 'median', 'answered'] as const;
 const WHOLE: CatalogView = { words: '', group: '', pays: '', sort: '', all: false };
 
-/** What the page is made from. */
+/** The services, and the groups that they stand in. */
 export interface Catalog {
   context: DiscoveryContext;
   groups: Groups;
@@ -62,7 +62,7 @@ export function catalogMain(catalog: Catalog, view: CatalogView): string {
   ].join('\n');
 }
 
-/** As the address asks; else what was found best first, or by groups. */
+/** The services in the order that the address asks for; else the best first, or by groups. */
 function sorted(
   services: readonly Service[],
   { context, groups }: Catalog,

@@ -36,7 +36,7 @@ export const FOOT_LINKS = [
 
 type FootLink = (typeof FOOT_LINKS)[number];
 
-/** What programs read, on every server. */
+/** The documents for programs, on every server. */
 const PROGRAM_LINKS = [
   { href: '/x402/catalog', label: 'Catalog' },
   { href: '/openapi.json', label: 'OpenAPI' },

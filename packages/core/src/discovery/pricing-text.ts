@@ -1,4 +1,4 @@
-/** What calls cost, how they are paid, and what costs nothing, from what is sold and which ways to pay work now. */
+/** The page of prices: calls, ways to pay, and what costs nothing, from what is sold and which ways to pay work now. */
 import { callsBought } from '../service/calls-bought.ts';
 import type { Service } from '../service/define.ts';
 import { CHARGING_RULE, DRY_RUN_RULE } from './call-errors.ts';
@@ -91,7 +91,7 @@ function waysToPay(context: DiscoveryContext): string[] {
   ];
 }
 
-/** What an amount of credit buys; nothing while no card can be charged. */
+/** The amounts of credit and how far each goes; empty while no card can be charged. */
 function creditTiers({ cardCheckout, tiers, services }: DiscoveryContext): string[] {
   if (!cardCheckout) return [];
   return [

@@ -43,7 +43,7 @@ export interface CatalogView {
   group: string;
   /** A way to pay; empty: any. */
   pays: string;
-  /** What the rows are sorted by; empty: best first where words are searched for, else by groups. */
+  /** The column by which rows are sorted; empty: best first where words are searched for, else by groups. */
   sort: '' | 'price' | 'median' | 'answered';
   /** Services that cannot be sold now too. */
   all: boolean;

@@ -28,12 +28,12 @@ const CHAIN_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** The name of a chain for people. @param network CAIP-2 */
-export function chainWords(network: string): string {
+function chainWords(network: string): string {
   return CHAIN_NAMES[network] ?? (network.startsWith('solana:') ? 'Solana' : network);
 }
 
 /** "A", "A and B", "A, B and C". */
-export function listWords(words: readonly string[]): string {
+function listWords(words: readonly string[]): string {
   const all = [...new Set(words)];
   const last = all.pop() ?? '';
   return all.length === 0 ? last : `${all.join(', ')} and ${last}`;

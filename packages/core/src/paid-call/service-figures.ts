@@ -9,7 +9,7 @@ import type { DayFigures, ServiceFigures } from '../service/figures.ts';
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
 /** Of each hour so many calls are looked at, whatever was sold in it. */
-export const CALLS_OF_AN_HOUR = 4_000;
+const CALLS_OF_AN_HOUR = 4_000;
 /** Fewer calls than this say nothing. */
 export const LEAST_CALLS = 20;
 const MEASURED_EVERY_MS = 10 * 60_000;
