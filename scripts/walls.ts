@@ -416,7 +416,8 @@ export const SHOP: House = {
     {
       room: 'guides.ts',
       knows: [CORE_PACKAGE, '/packages/catalogue/'],
-      because: 'The documents stand beside the shop, the groups beside the services, and the fare box shows what it is given.',
+      because:
+        'The documents stand beside the shop, the groups beside the services, and the fare box shows what it is given.',
     },
     {
       room: 'main.ts',
