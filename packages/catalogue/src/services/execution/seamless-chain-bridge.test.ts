@@ -77,6 +77,7 @@ interface Made {
   quote: Record<string, unknown>;
   simulation: { success: boolean; revertReason: string | null; assumes: string | null } | null;
   recipient: string | null;
+  preflight: { verdict: string; findings: { pattern: string }[] } | null;
 }
 const made = async (body: Record<string, unknown>, fakes?: FakeUpstreams) => {
   const answer = await run(body, fakes);
@@ -87,7 +88,12 @@ const made = async (body: Record<string, unknown>, fakes?: FakeUpstreams) => {
 
 describe('USDC by Circle', () => {
   it('is a burn for the recipient, with the fee rounded up, and does what it says when it is sent', async () => {
-    const { transaction, approval, quote, simulation } = await made(USDC_ARB);
+    const { transaction, approval, quote, simulation, preflight } = await made(USDC_ARB);
+    // The approval is signed first: of the amount alone, to Circle's own contract.
+    assert.deepEqual(
+      [preflight?.verdict, preflight?.findings.map(({ pattern }) => pattern)],
+      ['safe', ['approval']],
+    );
     const { args } = decodeFunctionData({ abi: BURN, data: transaction.data ?? '0x' });
     // 1.3 basis points of 100 USDC are 13,000 millionths; a fifth more is offered.
     assert.deepEqual(args, [100_000_000n, 3, pad(TO.toLowerCase() as Hex), USDC, pad('0x'), 15_600n, 1_000]);

@@ -7,6 +7,7 @@ import {
   erc20Abi,
   formatUnits,
   type Hex,
+  isHex,
   numberToHex,
   zeroAddress,
 } from 'viem';
@@ -37,6 +38,7 @@ import {
   ONE_AMOUNT,
 } from '../shared/chain/token-amount.ts';
 import { heard } from '../shared/market/sentiment.ts';
+import { checkOwn, ownCheck } from '../shared/preflight/own-check.ts';
 import { evmAddress, isEvmAddress } from '../shared/wallet/wallet-address.ts';
 import { type ChainHead, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
 import { type Party, refuseListed } from '../shared/wallet/wallet-sanctions.ts';
@@ -147,6 +149,9 @@ export default defineService({
       })
       .nullable()
       .describe('Null where it could not be tried out, with the reason in notes'),
+    preflight: ownCheck.describe(
+      'The check of transaction-preflight for what is signed first: approval where it is needed, else transaction; null without fromAddress',
+    ),
     nextSteps: z.array(z.string()).describe('What to do next, in order'),
     unsigned: z.literal(true).describe('Always: signing and sending are the caller’s'),
   }),
@@ -193,10 +198,31 @@ export default defineService({
       (input.toToken === undefined || isUsdc(input.toToken, usdcs[1])) &&
       DOMAINS[fromChain] !== undefined &&
       DOMAINS[toChain] !== undefined;
-    if (bySelf) return burned({ ...input, fromChain, toChain, head, recipient, notes }, upstreams);
-    return relayed({ ...input, fromChain, toChain, recipient, notes }, upstreams, nowMs());
+    const made = bySelf
+      ? await burned({ ...input, fromChain, toChain, head, recipient, notes }, upstreams)
+      : await relayed({ ...input, fromChain, toChain, recipient, notes }, upstreams, nowMs());
+    const preflight = await firstChecked(head, input.fromAddress, made.fields, nowMs());
+    return { ...made, fields: { ...made.fields, preflight } };
   },
 });
+
+interface Unsigned {
+  to: Address;
+  data: string | null;
+  value: string;
+}
+
+/** Holds what is signed first against the check that is sold. */
+async function firstChecked(
+  head: ChainHead | null,
+  from: Address | undefined,
+  made: { transaction: Unsigned; approval: (Unsigned & { needed: boolean | null }) | null },
+  nowMs: number,
+) {
+  const { to, data, value } = made.approval?.needed === true ? made.approval : made.transaction;
+  if (head === null || from === undefined || !isHex(data)) return null;
+  return checkOwn(head, { from, to, value: BigInt(value), data }, nowMs);
+}
 
 interface Asked extends AskedAmount {
   fromChain: EvmChainName;

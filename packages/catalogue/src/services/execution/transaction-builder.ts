@@ -24,6 +24,8 @@ import {
 /** The most hex digits of call data: more than any chain accepts in one transaction. */
 const MOST_DATA_DIGITS = 262_144;
 const MAX_UINT256 = 2n ** 256n - 1n;
+const METHOD =
+  'eth_estimateGas on the newest state is the trial run; gas is that and 20 % (a plain transfer needs none); the tip is the median of the last 10 blocks, maxFeePerGas twice the next base fee and the tip. Nothing was signed or sent.';
 
 const WHOLE = /^(\d{1,78}|0x[0-9a-fA-F]{1,64})$/;
 const wei = z
@@ -175,8 +177,6 @@ export default defineService({
     if (tokenAddress !== undefined && tokenAddress === toAddress) {
       notes.push("toAddress is the token's own contract: tokens sent there are usually lost.");
     }
-    const method =
-      'eth_estimateGas on the newest state is the trial run; gas is that and 20 % (a plain transfer needs none); the tip is the median of the last 10 blocks, maxFeePerGas twice the next base fee and the tip. Nothing was signed or sent.';
     const common = { chain: chain.name, preflight, blockNumber: Number(blockNumber) };
     const simulation = { success: trial.success, revertReason: trial.revertReason };
     if (!trial.success) {
@@ -191,7 +191,7 @@ export default defineService({
           simulation,
           unsignedSerialized: null,
         },
-        { method, sources: [head.source], notes },
+        { method: METHOD, sources: [head.source], notes },
       );
     }
 
@@ -215,7 +215,7 @@ export default defineService({
         simulation,
         unsignedSerialized,
       },
-      { method, sources: [head.source, ...fee.sources], notes: [...notes, ...fee.notes] },
+      { method: METHOD, sources: [head.source, ...fee.sources], notes: [...notes, ...fee.notes] },
     );
   },
 });

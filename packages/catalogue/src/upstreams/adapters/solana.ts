@@ -172,34 +172,9 @@ export const solana = defineUpstream({
       return at(slot, [...byMint.values()], first.source);
     },
     /** Accounts as they are stored, at most 100 in one question; null where there is none. */
-    async accountsOf(addresses: readonly string[]): Promise<AtSlot<(SolanaAccount | null)[]>> {
-      const params = [addresses, { encoding: 'base64', commitment: 'confirmed' }];
-      const { value, source } = await ask(http, 'getMultipleAccounts', params, accountsReply);
-      return at(value.context.slot, value.value, source);
-    },
-    /**
-     * Runs a transaction without signatures and with a fresh blockhash.
-     *
-     * @param wire the transaction in base64
-     * @param addresses accounts to show as it would leave them
-     * @throws UpstreamUnavailable with `invalid_reply` where the node refuses to run it
-     */
-    async simulate(wire: string, addresses: readonly string[]): Promise<AtSlot<SolanaTrial>> {
-      const config = {
-        encoding: 'base64',
-        commitment: 'confirmed',
-        sigVerify: false,
-        replaceRecentBlockhash: true,
-        accounts: { encoding: 'base64', addresses },
-      };
-      const { value, source } = await ask(http, 'simulateTransaction', [wire, config], simulationReply);
-      const { err, unitsConsumed, accounts } = value.value;
-      return at(
-        value.context.slot,
-        { error: err ?? null, computeUnits: unitsConsumed ?? null, accounts: accounts ?? null },
-        source,
-      );
-    },
+    accountsOf: (addresses: readonly string[]) => accountsOf(http, addresses),
+    /** Runs a transaction, given in base64, without signatures; shows the accounts of `addresses` as it would leave them. */
+    simulate: (wire: string, addresses: readonly string[]) => simulate(http, wire, addresses),
     /** What transactions paid beyond the base fee in recent slots, the oldest first; of any account. */
     async recentPriorityFees(): Promise<{ value: SolanaPriorityFee[]; source: Source }> {
       const { value, source } = await ask(http, 'getRecentPrioritizationFees', [[]], priorityFees);
@@ -209,6 +184,34 @@ export const solana = defineUpstream({
   }),
   probe: (api) => api.recentPriorityFees(),
 });
+
+async function accountsOf(
+  http: UpstreamHttp,
+  addresses: readonly string[],
+): Promise<AtSlot<(SolanaAccount | null)[]>> {
+  const params = [addresses, { encoding: 'base64', commitment: 'confirmed' }];
+  const { value, source } = await ask(http, 'getMultipleAccounts', params, accountsReply);
+  return at(value.context.slot, value.value, source);
+}
+
+/** @throws UpstreamUnavailable with `invalid_reply` where the node refuses to run it */
+async function simulate(
+  http: UpstreamHttp,
+  wire: string,
+  addresses: readonly string[],
+): Promise<AtSlot<SolanaTrial>> {
+  const config = {
+    encoding: 'base64',
+    commitment: 'confirmed',
+    sigVerify: false,
+    replaceRecentBlockhash: true,
+    accounts: { encoding: 'base64', addresses },
+  };
+  const { value, source } = await ask(http, 'simulateTransaction', [wire, config], simulationReply);
+  const { err, unitsConsumed, accounts } = value.value;
+  const trial = { error: err ?? null, computeUnits: unitsConsumed ?? null, accounts: accounts ?? null };
+  return at(value.context.slot, trial, source);
+}
 
 /** @throws UpstreamUnavailable for any reply other than a result, so callers must check the addresses first */
 async function ask<T>(

@@ -111,20 +111,7 @@ export async function preflightSolana(
     trial,
     reason: trial === null || trial.error === null ? null : printable(JSON.stringify(trial.error)),
     parties: screening.parties,
-    checks: [
-      ...checksOf(tables, meanings, trial),
-      {
-        check: 'balances',
-        done: trial?.accounts != null && all.length <= MOST_ACCOUNTS,
-        why:
-          trial?.accounts == null
-            ? 'Nothing was simulated.'
-            : all.length <= MOST_ACCOUNTS
-              ? null
-              : `${MOST_ACCOUNTS} accounts were looked at.`,
-      },
-      screening.check,
-    ],
+    checks: [...checksOf(tables, meanings, trial), balancesRead(trial, all.length), screening.check],
     sources: [before.source, ...screening.sources],
     slot: before.slot,
   };
@@ -272,6 +259,14 @@ function ofTokenAccount(
     ...(is.amount * NEARLY_ALL < was.amount ? [found('empties_balance', 'caution', at, address)] : []),
     ...(is.amount < was.amount && !isRead ? [found('takes_without_giving', 'caution', at, address)] : []),
   ];
+}
+
+function balancesRead(trial: SolanaTrial | null, accounts: number): Check {
+  const unread = trial?.accounts == null ? 'Nothing was simulated.' : null;
+  const why =
+    unread ??
+    (accounts > MOST_ACCOUNTS ? `Of ${accounts} accounts ${MOST_ACCOUNTS} were compared at most.` : null);
+  return { check: 'balances', done: why === null, why };
 }
 
 function checksOf(
