@@ -10,9 +10,8 @@ test('the commit that moves the money asks whether a call is kept only where our
     ['by facilitators', { settling: null }],
     ['solana', { settler: {} }],
   ]) as unknown as ReadonlyMap<string, Opened>;
-  const chains = x402Chains({ all }, {
-    nowMs: () => 0,
-  } as unknown as Parameters<typeof x402Chains>[1]);
+  const needs = { nowMs: () => 0, offered: { canRefund: () => true }, findTransfer: () => assert.fail() };
+  const chains = x402Chains({ all }, needs as unknown as Parameters<typeof x402Chains>[1]);
   const asks = (network: string, evidence: Record<string, unknown> = { scheme: 'exact-evm' }) =>
     chains.asksIfKept?.({ network, evidence } as unknown as OnChainPayment);
   assert.equal(asks('ours'), true);
