@@ -194,6 +194,11 @@ export const CORE: House = {
       because: 'It sends transactions, and does not know what they are for.',
     },
     {
+      room: 'secret-files.ts',
+      knows: [],
+      because: 'Where a secret stands does not depend on what it is for.',
+    },
+    {
       room: 'secrets/',
       knows: ['db/'],
       because: 'The versions of a secret do not depend on what is made with them.',
@@ -236,7 +241,7 @@ export const CORE: House = {
     },
     {
       room: 'config.ts',
-      knows: ['db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts'],
+      knows: ['db/declared.ts', 'http/caller-address.ts', 'secret-files.ts', 'world.ts', 'shop.ts'],
       because: 'Each part declares what is configured; this file reads it.',
     },
     {
@@ -265,7 +270,7 @@ export const CORE: House = {
     { room: 'metrics.ts', knows: [], because: 'How any part publishes its metrics.' },
     {
       room: 'serve.ts',
-      knows: ['config.ts', 'db/', 'house.ts', 'operations/redaction.ts', 'service/'],
+      knows: ['config.ts', 'db/', 'house.ts', 'operations/redaction.ts', 'secret-files.ts', 'service/'],
       because: 'It runs a shop as a process, whatever its parts are.',
     },
     {

@@ -59,11 +59,8 @@ type AppNeeds = HouseNeeds & {
 export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const { nowMs, pools } = given;
   const { host, production, publicUrl } = config.house;
-  const house = openHouse(config.house, {
-    ...given,
-    elsewhere: routes?.now.elsewhere ?? [],
-    errorCodes: GUIDES.errors,
-  });
+  const known = { elsewhere: routes?.now.elsewhere ?? [], errorCodes: GUIDES.errors };
+  const house = openHouse(config.house, { ...given, ...known });
   const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);
