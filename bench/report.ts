@@ -19,7 +19,8 @@ export type Part =
   | 'o'
   | 'p'
   | 'q'
-  | 'r';
+  | 'r'
+  | 's';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -35,7 +36,8 @@ export interface ComparedLine extends Comparison {
     | 'readings/s'
     | 'messages/s'
     | 'ms'
-    | 'MB';
+    | 'MB'
+    | 'MB/s';
   /** The goal for the ratio; null when there is none. */
   goal: { atLeast: number } | { below: number } | null;
 }
@@ -74,6 +76,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   p: '(p) devices that report by MQTT, every reading committed before its PUBACK : the same broker alone, which keeps nothing',
   q: '(q) a server with every service : with ping alone',
   r: '(r) messages of a webhook, each stored and noted : the same signed posts by standardwebhooks and undici, nothing stored',
+  s: '(s) paid routes of an API that is sold by configuration : the same bytes passed on for nothing, and a server with one route',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

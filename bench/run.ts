@@ -23,6 +23,7 @@ import { measurePrepaid } from './prepaid.ts';
 import { measureRegistry } from './registry.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
+import { measureRoutes } from './routes.ts';
 import { measureSolanaPortal } from './solana-portal.ts';
 import { measureToolCalls } from './tool-calls.ts';
 import { measureUnpaid } from './unpaid.ts';
@@ -48,9 +49,10 @@ const PARTS: readonly Part[] = [
   'p',
   'q',
   'r',
+  's',
 ];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n' +
   '       npm run bench -- --only names --list <file of names>…\n';
 
@@ -121,6 +123,7 @@ const BESIDE_LOAD = [
   { part: 'm', title: 'paid calls against prepaid credits of the usual kind', measure: measurePrepaid },
   { part: 'n', title: 'paid tool calls against the same over HTTP', measure: measureToolCalls },
   { part: 'o', title: 'the Solana portal against its node', measure: measureSolanaPortal },
+  { part: 's', title: 'routes of another API against the same bytes for nothing', measure: measureRoutes },
 ] as const;
 
 /** Parts that bring a load of their own. */

@@ -7,7 +7,8 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/service/shelf.test.ts'],
     bugs: [
       ['replacedAtMs > sinceMs ? ', 'true ? '],
-      ['if (this.#byPath.has(path)) return undefined;', ''],
+      ['.filter(({ path }) => !next.has(path))', ''],
+      ['(wasHere(path) ? [service] : [])', '[service]'],
       ['].slice(0, MOST_EARLIER);', '];'],
       ['if (changed.length > 0)', ''],
     ],
@@ -34,7 +35,18 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
       ['{ ...quote, priceMicros: leastForKey(ofKey, payment.accountId, request, honoured) }', 'quote'],
       ['        ? terms.quote\n', '        ? quote\n'],
       ['if (request.isGone === true || !availability.available) {', 'if (!availability.available) {'],
+      ['const newer = hasLooked ? null : await this.#underNewer(asked, error);', 'const newer = null;'],
     ],
+  },
+  {
+    file: 'packages/core/src/mcp/server.ts',
+    tests: ['apps/shop/test/own-api/reload-doors.test.ts'],
+    bugs: [['service: gone, given, isGone: true', 'service: gone, given']],
+  },
+  {
+    file: 'packages/core/src/a2a/task-runner.ts',
+    tests: ['apps/shop/test/own-api/reload-doors.test.ts'],
+    bugs: [['      service,\n      isGone,\n', '      service,\n']],
   },
   {
     file: 'packages/core/src/stock/service-rule.ts',

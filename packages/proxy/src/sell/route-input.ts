@@ -7,6 +7,8 @@ import { parametersOf } from '../config/route-key.ts';
 
 const MOST_FIELDS = 100;
 const MOST_PARAMETER_CHARACTERS = 200;
+/** Made once: there may be thousands of routes. */
+const PARAMETER = z.union([z.string().max(2_000), z.number(), z.boolean()]);
 
 /** Where each field of the object goes. */
 export interface RouteFields {
@@ -55,8 +57,7 @@ function namesIn(schema: JsonSchema | null): string[] | null {
 
 function parameterOf(schema: JsonSchema | null, name: string, isRequired: boolean): z.ZodType {
   const told = fieldOf(schema, name);
-  const values = z.union([z.string().max(2_000), z.number(), z.boolean()]);
-  const described = told === null ? values : values.meta({ ...told });
+  const described = told === null ? PARAMETER : PARAMETER.meta({ ...told });
   return isRequired || requires(schema, name) ? described : described.optional();
 }
 
