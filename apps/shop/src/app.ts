@@ -97,6 +97,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const atX402 = openX402Door(house, { rails, sales });
   const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
   const pages = openGuidedPages(house);
+  const offered = { x402: byX402.offer, mpp: byMpp.offer };
   const shown = { pages, sales, parts: () => parts, cardCheckout: cards !== null };
   const desk = { ledger, keys, cardMoney, pages, parts: () => parts, stock: stock.desk, gas: gas.standings };
   const parts: Part[] = [
@@ -121,11 +122,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
     byX402,
     byMpp,
-    openDiscovery(house, config.paidCall.settings, secrets, {
-      ...shown,
-      x402: byX402.offer,
-      mpp: byMpp.offer,
-    }),
+    openDiscovery(house, config.paidCall.settings, secrets, { ...shown, ...offered }),
     atX402,
     openMppDoor(house, { mpp: byMpp.mpp, sales, x402: x402.rail, credits }),
     openMcp(house, config.mcp, { sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),

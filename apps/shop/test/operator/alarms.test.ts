@@ -27,7 +27,7 @@ test('each alarm has its line in the runbook, in the same words', () => {
     lines.map(([, name, severity, summary]) => [name, severity, summary]),
     rules.map(({ alert, labels, annotations }) => [alert, labels.severity, annotations.summary]),
   );
-  assert(rules.every(({ annotations }) => annotations.runbook === 'docs/operating.md#alarms'));
+  assert(rules.every(({ annotations }) => annotations.runbook === 'docs/metrics.md#alarms'));
 });
 
 test('alarms and dashboard ask for metrics and labels that the server has', () => {
