@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const operating = read('docs/operating.md');
+const metrics = read('docs/metrics.md');
 
 interface Rule {
   alert: string;
@@ -21,7 +21,7 @@ const rules: Rule[] = parse(read('ops/prometheus/alerts.yaml')).groups.flatMap(
 );
 
 test('each alarm has its line in the runbook, in the same words', () => {
-  const section = operating.split('\n### Alarms\n')[1]?.split('\n### ')[0] ?? '';
+  const section = metrics.split('\n### Alarms\n')[1]?.split('\n### ')[0] ?? '';
   const lines = [...section.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| (.{20,}) \|$/gm)];
   assert.deepEqual(
     lines.map(([, name, severity, summary]) => [name, severity, summary]),
@@ -32,7 +32,7 @@ test('each alarm has its line in the runbook, in the same words', () => {
 
 test('alarms and dashboard ask for metrics and labels that the server has', () => {
   const listed = new Map(
-    [...operating.matchAll(/^\| `(farebox_\w+)` \| (.*?) \|/gm)].map(([, name = '', labels = '']) => [
+    [...metrics.matchAll(/^\| `(farebox_\w+)` \| (.*?) \|/gm)].map(([, name = '', labels = '']) => [
       name,
       [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
     ]),
