@@ -127,7 +127,15 @@ export const CORE: House = {
     },
     {
       room: 'operator/',
-      knows: ['ledger/', 'keys/', 'http/', 'db/', 'service/sources.ts', 'stock/', 'relayer/gas-tanks.ts'],
+      knows: [
+        'ledger/',
+        'keys/',
+        'http/',
+        'db/',
+        'service/{define,sources,supply}.ts',
+        'stock/',
+        'relayer/gas-tanks.ts',
+      ],
       because: 'The operator sees the books, and moves money by the ledger alone.',
     },
     {

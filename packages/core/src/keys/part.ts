@@ -3,7 +3,6 @@ import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { countedOf } from '../service/counted.ts';
 import { KEYS } from './declared.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { KEY_OPERATIONS } from './operations.ts';
@@ -55,7 +54,7 @@ export function openKeys(
         trials,
         baseUrl,
         firstCall,
-        servicesAvailable: () => countedOf(house.shelf.services).length,
+        servicesAvailable: () => house.shelf.services.filter(({ aliasOf = null }) => aliasOf === null).length,
         addressOf,
         nowMs,
         trialAllowInternal,

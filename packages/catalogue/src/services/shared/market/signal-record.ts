@@ -29,7 +29,7 @@ export const signalRecord = z.object({
 });
 
 /** Percent to three decimals: a trade's fee is a tenth of one. */
-export function shownPercent(value: number | null): number | null {
+function shownPercent(value: number | null): number | null {
   return value === null ? null : Math.round(value * 1_000) / 1_000;
 }
 
@@ -59,7 +59,7 @@ export const CONFIDENCE_WORDS =
   'The least share of trades, in percent, that the rule is likely to win after fees by its record: the lower end of the 95 % interval (Wilson); 0 without a trade';
 
 /** The confidence that a record allows, 0 to 100, to one decimal. */
-export function confidenceOf({ hits, trades }: Pick<SignalRecord, 'hits' | 'trades'>): number {
+function confidenceOf({ hits, trades }: Pick<SignalRecord, 'hits' | 'trades'>): number {
   return Math.round(leastRate(hits, trades) * 1_000) / 10;
 }
 
