@@ -6,11 +6,14 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/db/primary.ts',
     tests: ['packages/core/src/db/primary.test.ts'],
     bugs: [
-      ['    latestTimeline = bestTimeline;\n', ''],
-      ['    if (!asked.every(({ isHeard }) => isHeard)) return;\n', ''],
-      ['primary === null ? asked : [primary, ...asked]', 'asked'],
-      ['if (endpoint !== best.endpoint) drop(new Replaced());', ''],
-      ['        if (isNeeded()) doubt(endpoint);\n        else rest();', '        if (!isNeeded()) rest();'],
+      ['    this.#latestTimeline = best.standing?.timeline ?? this.#latestTimeline;\n', ''],
+      ['    if (!this.#hosts.every(({ isHeard }) => isHeard)) return;\n', ''],
+      ['this.#primary === null ? this.#hosts : [this.#primary, ...this.#hosts]', 'this.#hosts'],
+      ['      if (endpoint !== best.endpoint) drop(new Replaced());', '      void drop;'],
+      [
+        '      if (this.#isNeeded) this.#doubt(endpoint);\n      else this.#rest();',
+        '      if (!this.#isNeeded) this.#rest();',
+      ],
     ],
   },
   {
@@ -34,14 +37,14 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/db/replicas.test.ts'],
     bugs: [
       ['isAlive: before !== undefined', 'isAlive: true'],
-      ['sinceMs - BEAT_MS - (performance.now() - startedAtMs)', 'sinceMs'],
+      ['sinceMs - BEAT_MS - livesMs', 'sinceMs'],
     ],
   },
   {
     file: 'packages/core/src/cards/ways/purchase-limits.ts',
     tests: ['apps/shop/test/cards/checkout.test.ts'],
     bugs: [
-      ['      await takeTurns(transaction, turnsOf(origin));\n      const now', '      const now'],
+      ['      await takeTurns(transaction, turnsOf(origin));\n', ''],
       ['networkCheckouts: 60', 'networkCheckouts: 61'],
     ],
   },

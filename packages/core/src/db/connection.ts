@@ -175,12 +175,12 @@ export function connectDatabase(url: string, maxConnections: number): Database {
   return openPool(readUrl(url), maxConnections, PATIENT, UNHEARD);
 }
 
-/** For pools of whose state nobody asks. */
+/** The settings of pools of whose state nobody asks. */
 const UNHEARD = { silence: createSilence(), ended: () => {}, settings: {} };
 
-/** What stands in the address of the database. */
+/** The address of the database, taken apart. */
 interface Address {
-  /** As the driver reads it. */
+  /** The form that the driver reads. */
   plainUrl: string;
   target: Target;
   tls: Parameters<typeof createSocketPool>[0]['tls'];

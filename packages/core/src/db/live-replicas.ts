@@ -13,7 +13,7 @@ export interface LiveReplicas {
   readonly restedMs: number | null;
 }
 
-/** What the heartbeats write. */
+/** The same, with what the heartbeats write into it. */
 export interface LiveReplicasNote extends LiveReplicas {
   counted(count: number): void;
   rested(restedMs: number): void;

@@ -4,7 +4,7 @@
  */
 import type { Endpoint } from './socket.ts';
 
-/** Whose connections lead to the server that takes writes. */
+/** The server that connections lead to. */
 export interface Target {
   /** Where to connect. Rejects when no server takes writes within the time that a connection may take. */
   next(): Promise<Endpoint>;
@@ -12,7 +12,7 @@ export interface Target {
   opened(endpoint: Endpoint, drop: (why: Error) => void): () => void;
 }
 
-/** What a server says about itself. */
+/** A server's word about itself. */
 export interface Standing {
   /** Counts up with each promotion, in every server that follows; null: it takes no writes. */
   timeline: number | null;
@@ -35,9 +35,9 @@ export function onlyHost(endpoint: Endpoint): Target {
   return { next: async () => endpoint, opened: () => () => {} };
 }
 
-/** None of the servers takes writes. */
+/** The failure when no server takes writes. */
 class NoPrimary extends Error {
-  /** As the system names a server that is not there. */
+  /** The system's name for a server that is not there. */
   readonly code = 'ECONNREFUSED';
 
   constructor() {
@@ -48,7 +48,7 @@ class NoPrimary extends Error {
 
 /** A connection leads to a server that another one has replaced. */
 class Replaced extends Error {
-  /** As the system names a connection that the other side has ended. */
+  /** The system's name for a connection that the other side has ended. */
   readonly code = 'ECONNRESET';
 
   constructor() {
@@ -57,6 +57,7 @@ class Replaced extends Error {
   }
 }
 
+/** A host, and what is known of it. */
 interface Asked extends Host {
   standing: Standing | null;
   /** Whether it has answered, or has not in time, since somebody needs to know. */
@@ -75,44 +76,94 @@ interface Asked extends Host {
  * @param waitMs how long a connection may wait for a server that takes writes
  */
 export function createPrimaryFinder(hosts: readonly Host[], waitMs: number): Target {
-  const asked = hosts.map(
-    (host): Asked => ({
-      ...host,
-      standing: null,
-      isHeard: false,
-      doubts: 0,
-      isAsking: false,
-      timer: undefined,
-    }),
-  );
-  const open = new Map<object, { endpoint: Endpoint; drop(why: Error): void }>();
-  const waiting = new Set<(endpoint: Endpoint) => void>();
-  let primary: Asked | null = null;
-  let latestTimeline = 0;
+  const finder = new PrimaryFinder(hosts, waitMs);
+  return { next: () => finder.next(), opened: (endpoint, drop) => finder.opened(endpoint, drop) };
+}
 
-  const isNeeded = () => open.size > 0 || waiting.size > 0;
+class PrimaryFinder implements Target {
+  readonly #hosts: readonly Asked[];
+  readonly #waitMs: number;
+  readonly #open = new Map<object, { endpoint: Endpoint; drop(why: Error): void }>();
+  readonly #waiting = new Set<(endpoint: Endpoint) => void>();
+  #primary: Asked | null = null;
+  #latestTimeline = 0;
 
-  function reconsider(): void {
-    // The first to answer may be one that was replaced.
-    if (!asked.every(({ isHeard }) => isHeard)) return;
+  constructor(hosts: readonly Host[], waitMs: number) {
+    this.#waitMs = waitMs;
+    this.#hosts = hosts.map(
+      (host): Asked => ({
+        ...host,
+        standing: null,
+        isHeard: false,
+        doubts: 0,
+        isAsking: false,
+        timer: undefined,
+      }),
+    );
+  }
+
+  next(): Promise<Endpoint> {
+    if (this.#primary !== null) return Promise.resolve(this.#primary.endpoint);
+    return new Promise((resolve, reject) => {
+      const go = (endpoint: Endpoint) => {
+        clearTimeout(timer);
+        this.#waiting.delete(go);
+        resolve(endpoint);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(go);
+        reject(new NoPrimary());
+      }, this.#waitMs);
+      this.#waiting.add(go);
+      for (const host of this.#hosts) void this.#ask(host);
+    });
+  }
+
+  opened(endpoint: Endpoint, drop: (why: Error) => void): () => void {
+    const socket = {};
+    this.#open.set(socket, { endpoint, drop });
+    // It was chosen a moment ago: meanwhile another may have taken its place.
+    if (this.#primary !== null && this.#primary.endpoint !== endpoint)
+      setImmediate(() => drop(new Replaced()));
+    return () => {
+      this.#open.delete(socket);
+      if (this.#isNeeded) this.#doubt(endpoint);
+      else this.#rest();
+    };
+  }
+
+  get #isNeeded(): boolean {
+    return this.#open.size > 0 || this.#waiting.size > 0;
+  }
+
+  /** The host that was promoted last of those that take writes; null while there is none. */
+  #best(): Asked | null {
     let best: Asked | null = null;
-    let bestTimeline = latestTimeline;
+    let bestTimeline = this.#latestTimeline;
     // The one of now comes first: another as good, or the same under a second name, is no reason to move.
-    for (const host of primary === null ? asked : [primary, ...asked]) {
+    for (const host of this.#primary === null ? this.#hosts : [this.#primary, ...this.#hosts]) {
       const timeline = host.standing?.timeline ?? null;
       if (timeline === null || timeline < bestTimeline) continue;
       if (best !== null && timeline === bestTimeline) continue;
       best = host;
       bestTimeline = timeline;
     }
-    primary = best;
-    if (best === null) return;
-    latestTimeline = bestTimeline;
-    for (const { endpoint, drop } of [...open.values()]) if (endpoint !== best.endpoint) drop(new Replaced());
-    for (const go of [...waiting]) go(best.endpoint);
+    return best;
   }
 
-  async function ask(host: Asked): Promise<void> {
+  #reconsider(): void {
+    // The first to answer may be one that was replaced.
+    if (!this.#hosts.every(({ isHeard }) => isHeard)) return;
+    const best = this.#best();
+    this.#primary = best;
+    if (best === null) return;
+    this.#latestTimeline = best.standing?.timeline ?? this.#latestTimeline;
+    for (const { endpoint, drop } of [...this.#open.values()])
+      if (endpoint !== best.endpoint) drop(new Replaced());
+    for (const go of [...this.#waiting]) go(best.endpoint);
+  }
+
+  async #ask(host: Asked): Promise<void> {
     if (host.isAsking) return;
     clearTimeout(host.timer);
     host.isAsking = true;
@@ -122,22 +173,18 @@ export function createPrimaryFinder(hosts: readonly Host[], waitMs: number): Tar
       host.standing = standing;
       host.isHeard = true;
     }
-    reconsider();
+    this.#reconsider();
     // Those who have waited for the answer open their sockets first.
     await new Promise((resolve) => setImmediate(resolve));
     host.isAsking = false;
-    if (!isNeeded()) return rest();
-    if (doubts !== host.doubts) return ask(host);
-    host.timer = setTimeout(() => void ask(host), ASKED_AGAIN_AFTER_MS).unref();
+    if (!this.#isNeeded) return this.#rest();
+    if (doubts !== host.doubts) return this.#ask(host);
+    host.timer = setTimeout(() => void this.#ask(host), ASKED_AGAIN_AFTER_MS).unref();
   }
 
-  function askAll(): void {
-    for (const host of asked) void ask(host);
-  }
-
-  /** Nobody is connected, and nobody wants to be: the next one asks anew. */
-  function rest(): void {
-    for (const host of asked) {
+  /** Forgets what was heard while nobody is connected, nor wants to be: the next one asks anew. */
+  #rest(): void {
+    for (const host of this.#hosts) {
       host.standing = null;
       host.isHeard = false;
       host.doubts += 1;
@@ -145,45 +192,15 @@ export function createPrimaryFinder(hosts: readonly Host[], waitMs: number): Tar
       clearTimeout(host.timer);
       host.hangUp();
     }
-    primary = null;
+    this.#primary = null;
   }
 
-  function doubt(endpoint: Endpoint): void {
-    const host = asked.find((each) => each.endpoint === endpoint);
+  #doubt(endpoint: Endpoint): void {
+    const host = this.#hosts.find((each) => each.endpoint === endpoint);
     if (host === undefined) return;
     host.standing = null;
     host.doubts += 1;
-    reconsider();
-    void ask(host);
+    this.#reconsider();
+    void this.#ask(host);
   }
-
-  return {
-    next() {
-      if (primary !== null) return Promise.resolve(primary.endpoint);
-      return new Promise((resolve, reject) => {
-        const go = (endpoint: Endpoint) => {
-          clearTimeout(timer);
-          waiting.delete(go);
-          resolve(endpoint);
-        };
-        const timer = setTimeout(() => {
-          waiting.delete(go);
-          reject(new NoPrimary());
-        }, waitMs);
-        waiting.add(go);
-        askAll();
-      });
-    },
-    opened(endpoint, drop) {
-      const socket = {};
-      open.set(socket, { endpoint, drop });
-      // It was chosen a moment ago: meanwhile another may have taken its place.
-      if (primary !== null && primary.endpoint !== endpoint) setImmediate(() => drop(new Replaced()));
-      return () => {
-        open.delete(socket);
-        if (isNeeded()) doubt(endpoint);
-        else rest();
-      };
-    },
-  };
 }

@@ -101,20 +101,8 @@ export function createReplica(parts: {
     for (const id of seen.keys()) if (!alive.has(id)) seen.delete(id);
     parts.live?.counted(alive.size + 1);
     if (parts.live?.restedMs === null && [...seen.values()].every(({ isAlive }) => isAlive))
-      parts.live.rested(await restBefore());
+      parts.live.rested(await restBefore(sql, performance.now() - startedAtMs));
     return anyEnded;
-  }
-
-  /** How long before this process the last one lived that has ended, by its last sign of life; infinite: none did. */
-  async function restBefore(): Promise<number> {
-    const [row] = await sql<{ ms: number | null }[]>`
-      select (extract(epoch from clock_timestamp() - max(seen_at)) * 1000)::float8 as ms
-      from replicas where ended_at is not null`;
-    const sinceMs = row?.ms ?? null;
-    // It may have lived on until just before the next sign was due.
-    return sinceMs === null
-      ? Number.POSITIVE_INFINITY
-      : sinceMs - BEAT_MS - (performance.now() - startedAtMs);
   }
 
   /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */
@@ -161,6 +149,20 @@ export function createReplica(parts: {
       if (own !== null) await end(own, null).catch(() => {});
     },
   };
+}
+
+/**
+ * How long before a process the last one lived that has ended, by its last sign of life; infinite: none did.
+ *
+ * @param livesMs for how long the process itself has lived
+ */
+async function restBefore(sql: Database, livesMs: number): Promise<number> {
+  const [row] = await sql<{ ms: number | null }[]>`
+    select (extract(epoch from clock_timestamp() - max(seen_at)) * 1000)::float8 as ms
+    from replicas where ended_at is not null`;
+  const sinceMs = row?.ms ?? null;
+  // It may have lived on until just before the next sign was due.
+  return sinceMs === null ? Number.POSITIVE_INFINITY : sinceMs - BEAT_MS - livesMs;
 }
 
 /** Counts the processes that serve on this database now, as far as their signs of life tell. */

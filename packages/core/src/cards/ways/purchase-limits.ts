@@ -244,23 +244,8 @@ export function createPurchaseLimits(parts: {
     },
 
     async checkoutsReached(transaction, origin) {
-      const { network, site } = origin;
       await takeTurns(transaction, turnsOf(origin));
-      const now = nowMs();
-      const { networkCheckouts, siteFactor } = PURCHASE_LIMITS;
-      const open = async (by: postgres.Fragment, most: number) => {
-        const rows = await transaction<{ expires_at: Date }[]>`
-          select expires_at from card_orders
-          where kind = 'checkout' and state = 0 and ${by} and expires_at > ${iso(now)}
-          order by expires_at desc limit ${most}`;
-        const last = rows[most - 1];
-        if (last === undefined) return null;
-        const retryAfterMs = last.expires_at.getTime() - now;
-        return { limit: 'checkouts_per_network', retryAfterMs } satisfies LimitReached;
-      };
-      const fromNetwork = await open(sql`address_digest in ${sql(network.all)}`, networkCheckouts);
-      if (fromNetwork !== null || site === null) return fromNetwork;
-      return open(sql`site_digest in ${sql(site.all)}`, networkCheckouts * siteFactor);
+      return checkoutsOpenOf(transaction, origin, nowMs());
     },
 
     async reached(transaction, { orderId, origin: { network, site }, cardName, ...next }) {
@@ -304,6 +289,28 @@ export function createPurchaseLimits(parts: {
       return untilMs;
     },
   };
+}
+
+/** Whether as many checkouts of an origin are open and unpaid as may be, and until when. */
+async function checkoutsOpenOf(
+  on: Transaction,
+  { network, site }: Origin,
+  nowMs: number,
+): Promise<LimitReached | null> {
+  const { networkCheckouts, siteFactor } = PURCHASE_LIMITS;
+  const open = async (by: postgres.Fragment, most: number): Promise<LimitReached | null> => {
+    const rows = await on<{ expires_at: Date }[]>`
+      select expires_at from card_orders
+      where kind = 'checkout' and state = 0 and ${by} and expires_at > ${new Date(nowMs).toISOString()}
+      order by expires_at desc limit ${most}`;
+    const last = rows[most - 1];
+    return last === undefined
+      ? null
+      : { limit: 'checkouts_per_network', retryAfterMs: last.expires_at.getTime() - nowMs };
+  };
+  const fromNetwork = await open(on`address_digest in ${on(network.all)}`, networkCheckouts);
+  if (fromNetwork !== null || site === null) return fromNetwork;
+  return open(on`site_digest in ${on(site.all)}`, networkCheckouts * siteFactor);
 }
 
 /**

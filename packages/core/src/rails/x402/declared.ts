@@ -54,7 +54,7 @@ export const X402 = declare({
     relayerKeys: {
       name: 'X402_RELAYER_KEYS',
       describe:
-        'Keys of our own settler, comma-separated: private keys, or keys [kept elsewhere](#keys-that-sign-transactions). With one, EVM payments need no facilitator',
+        'Keys of our own settler, comma-separated: private keys, or keys [kept elsewhere](upgrading.md#keys-that-sign-transactions). With one, EVM payments need no facilitator',
       shape: list(evmKey),
       fallback: '',
       secret: true,
