@@ -137,8 +137,7 @@ export function connectUpstream<Api>(
     sizeCalculation: (entry) => Math.max(1, entry.bytes),
   });
   const inFlight = new Map<string, Flight>();
-  const agreed = config.settings?.[`${variablePrefix(definition.name)}_REQUESTS_PER_MINUTE`];
-  const perMinute = agreed === undefined ? definition.requestsPerMinute : Number(agreed);
+  const perMinute = perMinuteOf(definition, config);
   const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs, replicas);
   let openedAtMs: number | null = null;
   let openMs = BREAKER_OPEN_MS;
@@ -344,6 +343,15 @@ export function connectUpstream<Api>(
     },
     close: () => wire.close(),
   };
+}
+
+/** The rate that the operator agreed with the source, or else ours. */
+function perMinuteOf(
+  { name, requestsPerMinute }: { name: string; requestsPerMinute: number },
+  { settings }: UpstreamConfig,
+): number {
+  const agreed = settings?.[`${variablePrefix(name)}_REQUESTS_PER_MINUTE`];
+  return agreed === undefined ? requestsPerMinute : Number(agreed);
 }
 
 /** A GET that several callers may wait for. */

@@ -23,10 +23,15 @@ const SHARES = { news: 0.3, returns: 0.4 } as const;
 const DAY_MS = 86_400_000;
 const WINDOW_DAYS = 180;
 const MOMENTUM_DAYS = 28;
-/** Reference rates are no venue's: nothing is taken off. */
-const REFERENCE_FEE_PERCENT = 0;
 /** Over a weekend and a holiday, reference rates are four days apart. */
 const LONGEST_GAP_DAYS = 4;
+/** How the record is made. Reference rates are no venue's: nothing is taken off. */
+const RECORD_RULE = {
+  windowDays: MOMENTUM_DAYS,
+  lookbackDays: WINDOW_DAYS,
+  longestGap: LONGEST_GAP_DAYS,
+  feePercentPerTrade: 0,
+};
 const TRADING_DAYS = 252;
 const LEAST_COMMON = 20;
 const MAJORS = ['EUR', 'USD', 'GBP', 'JPY', 'CHF'];
@@ -180,12 +185,7 @@ export default defineService({
         `Changes left out of the volatility, because rates between their ends are missing: ${momentum.leftOut}.`,
       );
     }
-    const record = recordOfReturnsPart(closes, {
-      windowDays: MOMENTUM_DAYS,
-      lookbackDays: WINDOW_DAYS,
-      longestGap: LONGEST_GAP_DAYS,
-      feePercentPerTrade: REFERENCE_FEE_PERCENT,
-    });
+    const record = recordOfReturnsPart(closes, RECORD_RULE);
     const voices: Voice[] = [];
     const articles: z.input<typeof article>[] = [];
     let documents = 0;
@@ -254,14 +254,7 @@ export default defineService({
           },
           volatilityAssessment: {
             annualizedPct: annualized,
-            level:
-              annualized === null
-                ? null
-                : annualized < 6
-                  ? ('low' as const)
-                  : annualized < 12
-                    ? ('medium' as const)
-                    : ('high' as const),
+            level: levelOf(annualized),
             observations: momentum?.sample ?? 0,
           },
           correlations: others.flatMap((other) => {
@@ -288,6 +281,11 @@ function phrasesOf(currency: string, centralBank: boolean): string[] {
   return centralBank
     ? [name, `${name} central bank`, `${currency} exchange rate`]
     : [name, `${currency} exchange rate`];
+}
+
+function levelOf(annualizedPct: number | null): 'low' | 'medium' | 'high' | null {
+  if (annualizedPct === null) return null;
+  return annualizedPct < 6 ? 'low' : annualizedPct < 12 ? 'medium' : 'high';
 }
 
 function trendOf(values: readonly number[]): 'up' | 'down' | 'flat' | null {

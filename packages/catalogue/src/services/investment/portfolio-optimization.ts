@@ -3,7 +3,7 @@ import { openThread } from '@farebox/core/threads/thread';
 import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import type { PortfolioOutcome, PortfolioTask } from '../../quant/optimize.ts';
+import type { PortfolioOutcome, PortfolioPlan, PortfolioTask } from '../../quant/optimize.ts';
 import { defineService } from '../define.ts';
 import { offThread } from '../off-thread.ts';
 import {
@@ -222,26 +222,7 @@ export default defineService({
         `${observations} returns for ${holdings.length} assets are few: the weights rest much on noise.`,
       );
     }
-    if (
-      plan.kind !== 'highest-sharpe' &&
-      input.targetReturn === undefined &&
-      input.riskTolerance === 'medium'
-    ) {
-      notes.push(
-        'No asset earned more than the risk-free return, so no Sharpe ratio is the highest: these are the weights of least variance.',
-      );
-    }
-    if (input.maxWeight === undefined) {
-      notes.push(`No asset weighs more than ${maxWeight}, as maxWeight was not given.`);
-    }
-    const unsure = holdings.filter(
-      (_, index) => Math.abs(plan.means[index] ?? 0) < (plan.meanErrors[index] ?? 0),
-    );
-    if (unsure.length > 0) {
-      notes.push(
-        `The past mean is smaller than its own error for ${unsure.map(({ asset }) => asset).join(', ')}: riskParityWeight, which uses no means, rests on more.`,
-      );
-    }
+    notes.push(...meansNotes(input, plan, maxWeight));
     notes.push('The means are those of the past: the next year may differ by more than expectedReturnError.');
     if (totalUsd === null) notes.push('changeUsd is null: the values held are not known, only their shares.');
     const rows = holdings.map(({ asset }, index) => {
@@ -303,6 +284,34 @@ export default defineService({
     );
   },
 });
+
+/** What the answer says about its means, and about the bound where the caller gave none. */
+function meansNotes(
+  input: {
+    holdings: readonly { asset: string }[];
+    targetReturn?: number | undefined;
+    riskTolerance: string;
+    maxWeight?: number | undefined;
+  },
+  { kind, means, meanErrors }: PortfolioPlan,
+  maxWeight: number,
+): string[] {
+  const notes: string[] = [];
+  if (kind !== 'highest-sharpe' && input.targetReturn === undefined && input.riskTolerance === 'medium') {
+    notes.push(
+      'No asset earned more than the risk-free return, so no Sharpe ratio is the highest: these are the weights of least variance.',
+    );
+  }
+  if (input.maxWeight === undefined)
+    notes.push(`No asset weighs more than ${maxWeight}, as maxWeight was not given.`);
+  const unsure = input.holdings.filter((_, index) => Math.abs(means[index] ?? 0) < (meanErrors[index] ?? 0));
+  if (unsure.length > 0) {
+    notes.push(
+      `The past mean is smaller than its own error for ${unsure.map(({ asset }) => asset).join(', ')}: riskParityWeight, which uses no means, rests on more.`,
+    );
+  }
+  return notes;
+}
 
 interface Row {
   asset: string;

@@ -149,7 +149,6 @@ export default defineService({
       news.documents,
       symbol,
       'symbol',
-      null,
     );
     const links = (filings?.filings ?? []).map(({ accession, form, date, document, title }) => ({
       form,

@@ -10,7 +10,7 @@ import {
   STATES,
   subjectsOf,
 } from '../../compliance/consult.ts';
-import { JURISDICTIONS, type Rule } from '../../compliance/rule.ts';
+import { JURISDICTIONS, type Jurisdiction, type Rule } from '../../compliance/rule.ts';
 import { RULES_AS_OF } from '../../compliance/rules.ts';
 import { defineService } from '../define.ts';
 
@@ -164,7 +164,6 @@ export default defineService({
     const amountUsd = details?.amountUsd ?? null;
     const today = new Date(nowMs()).toISOString().slice(0, 10);
     const ageDays = Math.floor((Date.parse(today) - Date.parse(RULES_AS_OF)) / DAY_MS);
-    const unread = Object.keys(details ?? {}).filter((key) => key !== 'amountUsd');
     return answer(
       {
         operationType,
@@ -185,12 +184,8 @@ export default defineService({
       {
         method: `A rule base last written on ${RULES_AS_OF}, each entry held against the pages in readAt: the operation is taken for one or more of its subjects by its words, and every rule of those subjects in those jurisdictions is listed. Whether a rule's trigger is met is not decided here.`,
         notes: [
-          ...(known.some((place) => place === 'US' || STATES.includes(place))
-            ? [
-                `Each state of the United States has its own law on money transmission and crypto-assets; held are ${STATES.join(', ')}.`,
-              ]
-            : []),
-          ...(unread.length === 0 ? [] : [`Not considered: details.${unread.join(', details.')}.`]),
+          ...statesNote(known),
+          ...unreadNote(details ?? {}),
           ...(notCovered.length === 0 ? [] : ['The answer is silent where notCovered says so.']),
           ...(ageDays <= MOST_AGE_DAYS
             ? []
@@ -200,6 +195,18 @@ export default defineService({
     );
   },
 });
+
+function unreadNote(details: object): string[] {
+  const unread = Object.keys(details).filter((key) => key !== 'amountUsd');
+  return unread.length === 0 ? [] : [`Not considered: details.${unread.join(', details.')}.`];
+}
+
+function statesNote(known: readonly Jurisdiction[]): string[] {
+  if (!known.some((place) => place === 'US' || STATES.includes(place))) return [];
+  return [
+    `Each state of the United States has its own law on money transmission and crypto-assets; held are ${STATES.join(', ')}.`,
+  ];
+}
 
 function regimeOf(rule: Rule, amountUsd: number | null, today: string) {
   const { id, name, jurisdiction, citation, url, since, begins, trigger, obligations, threshold, read } =

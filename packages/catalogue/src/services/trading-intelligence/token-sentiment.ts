@@ -33,6 +33,12 @@ const HISTORY_DAYS = 365;
 /** Taken off twice from each call of the record: what the cheapest of the exchanges takes of a trade. */
 const FEE_PERCENT = Math.min(...Object.values(TAKER_FEES_PERCENT));
 const MOMENTUM_DAYS = 7;
+const RECORD_RULE = {
+  windowDays: MOMENTUM_DAYS,
+  lookbackDays: WINDOW_DAYS,
+  longestGap: 1,
+  feePercentPerTrade: FEE_PERCENT,
+};
 /** The least that a phrase must have to be searched for. */
 const SHORTEST_PHRASE = 3;
 
@@ -133,28 +139,11 @@ export default defineService({
 
     const recent = history === null ? null : lastDays(history.closes, WINDOW_DAYS);
     const momentum = recent === null ? null : momentumOf(recent, MOMENTUM_DAYS, 1);
-    const record =
-      history === null
-        ? null
-        : recordOfReturnsPart(history.closes, {
-            windowDays: MOMENTUM_DAYS,
-            lookbackDays: WINDOW_DAYS,
-            longestGap: 1,
-            feePercentPerTrade: FEE_PERCENT,
-          });
+    const record = history === null ? null : recordOfReturnsPart(history.closes, RECORD_RULE);
     const voices: Voice[] = [
       ...news.voices,
       votesVoice(profile, coinId),
-      momentum === null || history === null
-        ? silent('returns', SHARES.returns, 'no price history of this token')
-        : {
-            name: 'returns',
-            share: SHARES.returns,
-            value: momentum.value,
-            sample: momentum.sample,
-            says: `${momentum.changePercent.toFixed(2)} % over ${MOMENTUM_DAYS} days at ${(momentum.dailyVolatility * 100).toFixed(2)} % a day; tanh(move / usual move)`,
-            source: history.source,
-          },
+      returnsVoice(momentum, history),
       moodVoice(mood),
     ];
     if (momentum !== null && momentum.leftOut > 0) {
@@ -275,6 +264,19 @@ function votesVoice(
     sample: null,
     says: `${up.toFixed(2)} % of the votes of CoinGecko's visitors today are up; how many voted is not told`,
     source: profile.source,
+  };
+}
+
+function returnsVoice(momentum: ReturnType<typeof momentumOf>, history: PriceHistory | null): Voice {
+  if (momentum === null || history === null)
+    return silent('returns', SHARES.returns, 'no price history of this token');
+  return {
+    name: 'returns',
+    share: SHARES.returns,
+    value: momentum.value,
+    sample: momentum.sample,
+    says: `${momentum.changePercent.toFixed(2)} % over ${MOMENTUM_DAYS} days at ${(momentum.dailyVolatility * 100).toFixed(2)} % a day; tanh(move / usual move)`,
+    source: history.source,
   };
 }
 

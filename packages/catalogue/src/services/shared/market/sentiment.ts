@@ -125,7 +125,7 @@ export function verdictOf(
   documents: number,
   subject: string,
   field: string,
-  record: z.output<typeof signalRecord> | null,
+  record: z.output<typeof signalRecord> | null = null,
 ): Verdict {
   const known = voices.filter((voice): voice is Voice & { value: number } => voice.value !== null);
   const shares = known.reduce((sum, { share }) => sum + share, 0);
