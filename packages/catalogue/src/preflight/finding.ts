@@ -5,7 +5,7 @@ export const VERDICTS = ['safe', 'caution', 'unknown', 'danger'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 /** Everything that can be found, with the sentence that explains it. */
-export const PATTERNS = {
+const PATTERNS = {
   approval_to_account:
     'Lets an address without code take tokens: whoever holds its key can take them at any time.',
   approval_to_open_executor:

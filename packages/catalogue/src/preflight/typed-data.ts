@@ -127,7 +127,7 @@ function digestOf({ types, primaryType, domain, message }: TypedData): Hex {
 }
 
 /** `encodeType` of EIP-712 for the primary type: itself, then those that it refers to, by their names. */
-export function encodeType({ types, primaryType }: TypedData): string {
+function encodeType({ types, primaryType }: TypedData): string {
   const needed = new Set<string>();
   const waiting = [primaryType];
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {

@@ -12,7 +12,7 @@ import { type AddressLists, addressLists, hitsOf } from '../wallet/wallet-screen
 import type { Check } from './coverage.ts';
 
 /** More take part in nothing that a person would sign knowingly. */
-export const MOST_PARTIES = 30;
+const MOST_PARTIES = 30;
 const MOST_REGISTER_LOOKUPS = 8;
 const DELEGATION = /^0xef0100/i;
 

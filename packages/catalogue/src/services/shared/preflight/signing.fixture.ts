@@ -38,7 +38,7 @@ export interface Fixture {
   body: Record<string, unknown>;
 }
 
-export const ABI = parseAbi([
+const ABI = parseAbi([
   'function approve(address,uint256)',
   'function transfer(address,uint256)',
   'function transferFrom(address,address,uint256)',
@@ -428,7 +428,7 @@ export function tuned(cast: Cast): Fixture[] {
   ];
 }
 
-export function lookalikeOf(address: Address): Address {
+function lookalikeOf(address: Address): Address {
   return `0x${address.slice(2, 6)}${'ab'.repeat(16)}${address.slice(-4)}`.toLowerCase() as Address;
 }
 

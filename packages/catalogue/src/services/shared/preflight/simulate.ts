@@ -41,10 +41,8 @@ export interface Measured extends Holding {
   after: bigint;
 }
 
-export const METHODS = ['eth_simulateV1', 'debug_traceCall', 'eth_call'] as const;
-
 export interface Simulation {
-  method: (typeof METHODS)[number];
+  method: 'eth_simulateV1' | 'debug_traceCall' | 'eth_call';
   success: boolean;
   revertReason: string | null;
   gasUsed: bigint | null;
