@@ -122,7 +122,7 @@ export const CORE: House = {
     },
     {
       room: 'operations/',
-      knows: ['http/'],
+      knows: ['http/', 'tracing/'],
       because: 'What is monitored is reported by the parts that do it.',
     },
     {
@@ -140,7 +140,7 @@ export const CORE: House = {
     },
     {
       room: 'paid-call/',
-      knows: ['service/', 'keys/root-buyer.ts', 'ledger/', 'http/', 'db/', 'secrets/secrets.ts'],
+      knows: ['service/', 'keys/root-buyer.ts', 'ledger/', 'http/', 'db/', 'secrets/secrets.ts', 'tracing/'],
       because: 'The paid call knows services by their declaration, and rails by their interface alone.',
     },
     {
@@ -224,6 +224,11 @@ export const CORE: House = {
     },
     { room: 'threads/', knows: [], because: 'A thread does not know what is computed in it.' },
     {
+      room: 'tracing/',
+      knows: [],
+      because: 'Spans carry names and times, and know nothing of what they time.',
+    },
+    {
       room: 'topup/',
       knows: ['paid-call/', 'rails/x402/', 'service/', 'keys/', 'ledger/', 'http/', 'db/'],
       because: 'Credit is sold by the paid call, and paid by x402 alone.',
@@ -254,12 +259,17 @@ export const CORE: House = {
     },
     {
       room: 'declared.ts',
-      knows: ['world.ts', 'ledger/rule.ts'],
+      knows: ['world.ts', 'ledger/rule.ts', 'relayer/sign.ts'],
       because: 'How any part declares itself before it is opened.',
     },
     {
+      room: 'secret-files.ts',
+      knows: [],
+      because: 'A secret is read in one way, wherever it stands.',
+    },
+    {
       room: 'world.ts',
-      knows: ['rails/x402/solana-key.ts'],
+      knows: ['rails/x402/solana-key.ts', 'relayer/sign.ts'],
       because: 'Whether money is real or of a sandbox follows from the configuration.',
     },
     {

@@ -1,5 +1,6 @@
 import type { House, Part } from '@farebox/core/part';
 import type { SourceHealth } from '@farebox/core/service/sources';
+import { tracedBefore } from '@farebox/core/tracing/traced';
 import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
 import type { UpstreamConfig } from '../upstreams/http.ts';
 import {
@@ -35,7 +36,10 @@ export function openSources(
     acceptSandbox: settings.acceptSandbox,
     nowMs,
     replicas: pools.replicas,
-    onRequest: (...request) => metrics.upstreamRequest(...request),
+    onRequest(upstream, outcome, durationMs) {
+      metrics.upstreamRequest(upstream, outcome, durationMs);
+      tracedBefore('upstream', durationMs, { upstream, outcome }, outcome === 'ok' ? undefined : 'failed');
+    },
   });
   const dataLists = createDataLists(pools.sql, {
     upstreams: upstreams.apis,

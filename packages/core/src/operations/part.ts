@@ -2,6 +2,8 @@ import { Gauge, Registry } from 'prom-client';
 import type { Configured } from '../declared.ts';
 import { askedGauge } from '../metrics.ts';
 import type { House, Part } from '../part.ts';
+import { openTracing } from '../tracing/open-telemetry.ts';
+import { traceWith } from '../tracing/traced.ts';
 import { OPERATIONS } from './declared.ts';
 import { joinMetrics, showQueues } from './metrics.ts';
 import { HEALTH_OPERATIONS } from './operations.ts';
@@ -16,7 +18,7 @@ const READY_WITHIN_MS = 800;
 /** Opens the addresses that a load balancer and a Prometheus ask. @param parts all of them: each may say that it is not ready */
 export function openOperations(
   house: House,
-  { secrets }: Configured<typeof OPERATIONS.variables>,
+  { settings, secrets }: Configured<typeof OPERATIONS.variables>,
   { parts, publicUrl }: { parts(): readonly Part[]; publicUrl: string | null },
 ): Part {
   const { pools, version, logger, addresses } = house;
@@ -30,6 +32,7 @@ export function openOperations(
   });
   const metrics = joinMetrics(() => parts().flatMap((part) => part.metrics ?? []));
   let draining = false;
+  let closeTracing: (() => Promise<void>) | null = null;
   const databaseAnswers = createProbe(() => pools.sql`select 1`, READY_WITHIN_MS);
   pools.silence.onChange((silent) => {
     if (silent)
@@ -48,6 +51,19 @@ export function openOperations(
   }
   return {
     name: 'operations',
+    async prepare() {
+      const { tracesEndpoint: endpoint, tracesSampled: sampled } = settings;
+      if (endpoint === null) return;
+      const { tracesHeaders: headers } = secrets.reveal();
+      const tracing = await openTracing({ endpoint, headers, sampled, version });
+      traceWith(tracing.begin);
+      closeTracing = tracing.close;
+    },
+    async close() {
+      if (closeTracing === null) return;
+      traceWith(null);
+      await closeTracing();
+    },
     routes: (http) =>
       operationsRoutes(http, {
         metrics,

@@ -14,6 +14,7 @@ import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
+import { type SpanFacts, traced, tracedCall } from '../tracing/traced.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
@@ -113,11 +114,21 @@ export class PaidCall {
 
   /** Takes a request to its answer. Never throws: a failure is an answer too, and says what became of the money. */
   async handle(request: PaidRequest): Promise<PaidAnswer> {
+    let told: CallReport | null = null;
+    const run = () =>
+      this.#handle(request, (report) => {
+        told = report;
+      });
+    return tracedCall('paid call', run, () => factsOf(told));
+  }
+
+  async #handle(request: PaidRequest, tell: (report: CallReport) => void): Promise<PaidAnswer> {
     const { addressLimit, door, nowMs, rails } = this.#parts;
     const { called, unread } = readByRoute(request);
     const { quote, challenge } = this.#quotes.of(request.service, called);
     const startedAtMs = nowMs();
     const report = reportOf(request, quote);
+    tell(report);
     const dry = request.dryRun !== undefined && request.dryRun !== 'no';
     const rail = rails.find((candidate) => candidate.recognizes(request.headers));
     const verdict = addressLimit.take(request.address);
@@ -338,7 +349,7 @@ export class PaidCall {
 
   async #sellCall(sale: Sale, call: PricedCall, fingerprint: Buffer | null): Promise<PaidAnswer> {
     const { request, payment, money, report } = sale;
-    const begun = await this.#reservations.begin(call, sale, fingerprint);
+    const begun = await traced('reserve', () => this.#reservations.begin(call, sale, fingerprint));
     if (begun.status === 'answered') return this.#answers.replay(sale, payment, begun.callId);
     if (begun.status === 'leased') return this.#goOn(sale, begun.settlement);
     if (begun.status !== 'authorized') throw await notBegun(sale, begun);
@@ -388,7 +399,7 @@ export class PaidCall {
     }
     let made: MadeAnswer;
     try {
-      made = await this.#runner.run(sale, call.id);
+      made = await traced('run', () => this.#runner.run(sale, call.id));
     } catch (error) {
       await this.#reservations.release(call, whyReleased(error));
       throw error;
@@ -400,7 +411,8 @@ export class PaidCall {
     const answer = sale.isKept ? this.#answers.toKeep(quote.service, call.id, made) : null;
     const { costMicros } = made;
     const measured = costMicros === undefined ? call : { ...call, takenMicros: costMicros };
-    const { availableMicros } = await this.#reservations.capture(sale, measured, answer);
+    const capture = () => this.#reservations.capture(sale, measured, answer);
+    const { availableMicros } = await traced('capture', capture);
     return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
   }
 
@@ -447,4 +459,11 @@ function readIdempotencyKey(headers: Headers): string | null {
   throw invalidRequest('Idempotency-Key must be 1 to 255 printable characters without spaces.', [
     { field: 'Idempotency-Key', message: '1 to 255 printable ASCII characters without spaces' },
   ]);
+}
+
+/** The facts that a trace tells of a call. */
+function factsOf(report: CallReport | null): SpanFacts {
+  if (report === null) return {};
+  const { service, rail, outcome, status, requestId, callId } = report;
+  return { service, rail, outcome, status, requestId, ...(callId === null ? {} : { callId }) };
 }

@@ -11,6 +11,7 @@
  * refunded.
  */
 import { Problem, unavailable } from '../../http/problem.ts';
+import { traced } from '../../tracing/traced.ts';
 import { ServiceFailure } from '../../words/failure.ts';
 import { type Chains, type ChainVerdict, type OnChainPayment, PaymentRefused } from '../rail.ts';
 import { longestMs, type MadeAnswer, type PaidAnswer, type Sale, streamOf } from '../sale.ts';
@@ -66,7 +67,7 @@ export class OnChainSales {
     const { service } = sale.quote;
     const chains = chainsOf(sale);
     try {
-      await chains.verify(onChain);
+      await traced('verify', () => chains.verify(onChain), { network: onChain.network });
       if (service.secretAnswer) await refuseIfPublic(chains, onChain);
     } catch (error) {
       await reservations.release(call, error instanceof PaymentRefused ? error.code : 'NOT_VERIFIED');
@@ -80,7 +81,7 @@ export class OnChainSales {
       (!isKnownPayer && chains.canRefund(onChain.network));
     try {
       if (settlesFirst) await runner.beforeSettling(sale, call.id);
-      else made = await runner.run(sale, call.id);
+      else made = await traced('run', () => runner.run(sale, call.id));
     } catch (error) {
       await reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
       throw error;
@@ -134,14 +135,16 @@ export class OnChainSales {
     const { answers, reservations, settlements, runner } = this.#parts;
     const { quote, money, payment } = sale;
     const call = callOf(settlement);
+    const settle = () => chainsOf(sale).settle(settlement.payment);
+    const { network } = settlement.payment;
     const at =
       settlement.state === 'settled' && settlement.transaction !== null
         ? { transaction: settlement.transaction, blockNumber: settlement.blockNumber }
-        : await this.#settledOrThrow(sale, settlement, await chainsOf(sale).settle(settlement.payment));
+        : await this.#settledOrThrow(sale, settlement, await traced('settle', settle, { network }));
     const { transaction } = at;
     money.fate = 'taken';
     if (settlement.answered) {
-      const captured = await reservations.capture(sale, call, null, at);
+      const captured = await traced('capture', () => reservations.capture(sale, call, null, at));
       if (made === null) return answers.replay(sale, payment, call.id);
       return answers.deliver(sale, call.id, made, { ...captured, transaction });
     }
@@ -160,13 +163,13 @@ export class OnChainSales {
     }
     let late: MadeAnswer;
     try {
-      late = await runner.run(sale, call.id);
+      late = await traced('run', () => runner.run(sale, call.id));
     } catch (error) {
       await settlements.later(settlement, 0).catch(() => {});
       throw this.#paidButFailed(sale, settlement, error);
     }
     const stored = answers.toKeep(quote.service, call.id, late);
-    const captured = await reservations.capture(sale, call, stored, at);
+    const captured = await traced('capture', () => reservations.capture(sale, call, stored, at));
     // Another process that took this one for dead may have stored its answer first. A payment has one answer: the
     // stored one.
     if (!(await answers.isKept(call, stored))) return answers.replay(sale, payment, call.id);

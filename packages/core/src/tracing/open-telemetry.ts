@@ -1,0 +1,70 @@
+/** Sends spans to a collector of OpenTelemetry, by its official libraries, which are loaded here and nowhere else. */
+import type { Span } from '@opentelemetry/api';
+import type { OpenSpan, SpanFacts } from './traced.ts';
+
+const EXPORT_TIMEOUT_MS = 5_000;
+/** A collector that is away costs this much memory and no more: what comes then is dropped. */
+const MOST_QUEUED = 2_048;
+
+export interface TracingSettings {
+  /** The collector's OTLP address over HTTP; `/v1/traces` follows. */
+  endpoint: string;
+  headers: Readonly<Record<string, string>>;
+  /** The part of all calls that is traced, from 0 to 1. */
+  sampled: number;
+  version: string;
+}
+
+/** @returns what begins the span of a call, and how to end all of it */
+export async function openTracing(
+  settings: TracingSettings,
+): Promise<{ begin(name: string): OpenSpan; close(): Promise<void> }> {
+  const [api, sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace-base'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
+  const exporter = new OTLPTraceExporter({
+    url: `${settings.endpoint}/v1/traces`,
+    headers: { ...settings.headers },
+    timeoutMillis: EXPORT_TIMEOUT_MS,
+  });
+  const provider = new sdk.BasicTracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'farebox', 'service.version': settings.version }),
+    // What a caller says of its own trace decides nothing here.
+    sampler: new sdk.TraceIdRatioBasedSampler(settings.sampled),
+    spanProcessors: [
+      new sdk.BatchSpanProcessor(exporter, {
+        maxQueueSize: MOST_QUEUED,
+        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+      }),
+    ],
+  });
+  const tracer = provider.getTracer('farebox', settings.version);
+  const { ROOT_CONTEXT, SpanStatusCode, trace } = api;
+  const opened = (span: Span): OpenSpan => {
+    const below = trace.setSpan(ROOT_CONTEXT, span);
+    return {
+      begin(name, startTime) {
+        // Below a call that is not sampled nothing is either: nothing of it need be made.
+        if (!span.isRecording()) return this;
+        return opened(tracer.startSpan(name, startTime === undefined ? {} : { startTime }, below));
+      },
+      end(facts, failed) {
+        if (!span.isRecording()) return;
+        span.setAttributes(attributesOf(facts));
+        if (failed !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: failed });
+        span.end();
+      },
+    };
+  };
+  return {
+    begin: (name) => opened(tracer.startSpan(name, { root: true }, ROOT_CONTEXT)),
+    close: () => provider.shutdown().catch(() => {}),
+  };
+}
+
+function attributesOf(facts: SpanFacts): Record<string, string | number> {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [`farebox.${name}`, value]));
+}
