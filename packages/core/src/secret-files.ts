@@ -44,7 +44,7 @@ function given(environment: Environment, name: string): string | null {
 }
 
 /** Reads a file's one line. A file that is empty is one that somebody is writing, or has lost: never an empty secret. */
-export function readSecret(path: string): { text: string } | { why: string } {
+function readSecret(path: string): { text: string } | { why: string } {
   let text: string;
   try {
     const found = statSync(path);

@@ -6,7 +6,8 @@ import { type Database, isUniqueViolation, type Transaction } from '../db/connec
 import { type EvmFees, weiOf } from './evm-gas.ts';
 import type { GasTank } from './gas-tanks.ts';
 import type { EvmNode } from './node.ts';
-import { createSigner, type EvmKey, type Signer } from './sign.ts';
+import { createSigner, type EvmKey } from './sign.ts';
+import type { Signer } from './signer.ts';
 import type { Signed, TransactionStore } from './store.ts';
 import { type Hex, NotWanted, OutOfGas, type TransactionToSend } from './to-send.ts';
 

@@ -12,7 +12,7 @@ import {
   type TransactionSerializableEIP1559,
 } from 'viem';
 import { z } from 'zod';
-import type { Signer } from './sign.ts';
+import type { Signer } from './signer.ts';
 
 type Hex = `0x${string}`;
 

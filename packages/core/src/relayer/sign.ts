@@ -3,9 +3,10 @@
  * signatures (RFC 6979), in a tenth of the time.
  */
 import { createRequire } from 'node:module';
-import { hexToBytes, keccak256, serializeTransaction, type TransactionSerializableEIP1559 } from 'viem';
+import { hexToBytes, keccak256, serializeTransaction } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { addressOfRemote, type RemoteKey, remoteSigner } from './remote-signer.ts';
+import type { Signer } from './signer.ts';
 
 type Hex = `0x${string}`;
 
@@ -21,12 +22,6 @@ function loadNative(): NativeBinding | null {
   }
 }
 const native = loadNative();
-
-export interface Signer {
-  address: Hex;
-  /** @returns the transaction as it is sent, and its hash */
-  sign(transaction: TransactionSerializableEIP1559): Promise<{ raw: Hex; hash: Hex }>;
-}
 
 /** A key that signs transactions on EVM chains: a private key, or the name of one that is kept elsewhere. */
 export type EvmKey = Hex | RemoteKey;
