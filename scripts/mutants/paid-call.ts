@@ -251,7 +251,7 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
       ['settlement.createdAtMs + this.#parts.refundAfterMs', 'settlement.createdAtMs'],
       ["    money.fate = 'taken';\n    if (settlement.answered)", '    if (settlement.answered)'],
       [
-        'const captured = await reservations.capture(sale, call, stored, at);',
+        "const captured = await traced('capture', () => reservations.capture(sale, call, stored, at));",
         'const captured = { availableMicros: 0n };',
       ],
     ],

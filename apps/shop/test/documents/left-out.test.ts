@@ -136,7 +136,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
     opens: ['openOperations'],
     declares: 'OPERATIONS',
     routes: ['/health/', '/metrics'],
-    variables: ['METRICS_TOKEN'],
+    variables: ['METRICS_TOKEN', 'TRACES_OTLP_ENDPOINT', 'TRACES_OTLP_HEADERS', 'TRACES_SAMPLED'],
     metrics: [
       ...['farebox_clock_ahead_seconds', 'farebox_database_silences', 'farebox_rail_offered'],
       ...['farebox_queue_depth', 'farebox_queue_oldest_seconds'],

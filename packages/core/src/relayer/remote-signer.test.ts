@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { after, before, test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { hexToBytes, recoverTransactionAddress, serializeTransaction } from 'viem';
@@ -50,9 +51,9 @@ before(async () => {
   });
   await new Promise<void>((resolve) => kms.listen(0, '127.0.0.1', resolve));
   // The official client finds these by itself.
-  process.env.AWS_ENDPOINT_URL_KMS = `http://127.0.0.1:${(kms.address() as AddressInfo).port}`;
-  process.env.AWS_ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE';
-  process.env.AWS_SECRET_ACCESS_KEY = 'a-secret-of-the-tests';
+  env.AWS_ENDPOINT_URL_KMS = `http://127.0.0.1:${(kms.address() as AddressInfo).port}`;
+  env.AWS_ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE';
+  env.AWS_SECRET_ACCESS_KEY = 'a-secret-of-the-tests';
 });
 after(() => {
   kms?.closeAllConnections();
