@@ -128,8 +128,7 @@ export const PROXY_PRICES_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ["url.username !== '' || url.password !== ''", "url.password === 'x'"],
       ['else if (isCredentialHeader(name))', 'else if (name === value)'],
-      ["if (value === undefined || value === '')", 'if (value === undefined)'],
-      ['Object.hasOwn(env, variable) ? env[variable] : undefined', 'env[variable]'],
+      ['else if (value === undefined)', "else if (value === '')"],
       ['!/^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$/.test(value)', 'value === name'],
       ['value.length > MOST_SECRET_CHARACTERS || ', ''],
     ],

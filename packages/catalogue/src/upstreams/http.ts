@@ -223,8 +223,7 @@ export function connectUpstream<Api>(
     // Two callers with different headers may get different replies.
     const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
     const shown = shownAddress(definition, request);
-    const { apiKey } = config;
-    if (apiKey !== undefined) placeKey(url, definition.authorize?.(apiKey));
+    if (config.apiKey !== undefined) placeKey(url, definition.authorize?.(config.apiKey));
     return { url, key, shown };
   }
 
@@ -301,9 +300,7 @@ export function connectUpstream<Api>(
 
   return {
     http: {
-      get apiKey() {
-        return config.apiKey;
-      },
+      apiKey: config.apiKey,
       settings: config.settings ?? {},
       get: (request) => cachedGet(request, []) as Promise<Reply<never>>,
       find: (request) => cachedGet(request, request.absentOn ?? [404]),

@@ -45,10 +45,6 @@ export function openCardMoney(
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): CardMoney {
   const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
-  const secrets = () => {
-    const { secretKey, webhookSecrets } = ours.reveal();
-    return { secretKey: secretKey ?? '', webhookSecrets };
-  };
   const debts = createDebts(house.pools.sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
   const walks = openWalks(house, { ledger: needs.ledger, keys: needs.keys, debts });
   const cards =
@@ -56,7 +52,7 @@ export function openCardMoney(
       ? null
       : openCards({
           ...needs,
-          settings: { ...settings, secrets },
+          settings: { ...settings, secrets: () => secretsNow(ours) },
           sql: house.pools.sql,
           debts,
           walks,
@@ -111,6 +107,12 @@ export function openCardMoney(
     operations: [{ ...CARD_OPERATIONS, offered: () => cards !== null }],
     close: async () => cards?.close(),
   };
+}
+
+/** The secrets that are in force now. Without a key nobody asks for them. */
+function secretsNow(ours: Configured<typeof CARDS.variables>['secrets']) {
+  const { secretKey, webhookSecrets } = ours.reveal();
+  return { secretKey: secretKey ?? '', webhookSecrets };
 }
 
 function openWalks(
