@@ -44,7 +44,7 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/cards/ways/purchase-limits.ts',
     tests: ['apps/shop/test/cards/checkout.test.ts'],
     bugs: [
-      ['      await takeTurns(transaction, turnsOf(origin));\n', ''],
+      ['  await takeTurns(on, turnsOf(origin));\n', ''],
       ['networkCheckouts: 60', 'networkCheckouts: 61'],
     ],
   },

@@ -83,6 +83,18 @@ async function asOne<T>(breaker: CircuitBreakerPolicy, attempts: Promise<T>): Pr
   }
 }
 
+function breakerOf(replicas: LiveReplicas): CircuitBreakerPolicy {
+  return circuitBreaker(
+    // A 4xx is our mistake or the caller's. Only what shows that the upstream itself is failing counts against it.
+    handleWhen((error) =>
+      error instanceof StatusError
+        ? error.status >= 500 || error.status === 429
+        : !(error instanceof Abandoned),
+    ),
+    { halfOpenAfter: { next: () => tryAgainAfter(pauseOf(replicas)) }, breaker: failuresInRow(replicas) },
+  );
+}
+
 /** Opens after each process's share of the failures, two at least: one may be a request's own. */
 function failuresInRow(replicas: LiveReplicas): IBreaker {
   let failures = 0;
@@ -123,15 +135,7 @@ export function connectUpstream<Api>(
 ): UpstreamConnection {
   const { nowMs, replicas = ALONE } = parts;
   const wire = new Wire(definition, () => config.apiKey, parts);
-  const breaker: CircuitBreakerPolicy = circuitBreaker(
-    // A 4xx is our mistake or the caller's. Only what shows that the upstream itself is failing counts against it.
-    handleWhen((error) =>
-      error instanceof StatusError
-        ? error.status >= 500 || error.status === 429
-        : !(error instanceof Abandoned),
-    ),
-    { halfOpenAfter: { next: () => tryAgainAfter(pauseOf(replicas)) }, breaker: failuresInRow(replicas) },
-  );
+  const breaker = breakerOf(replicas);
   const cache = new LRUCache<string, CacheEntry>({
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: (entry) => Math.max(1, entry.bytes),

@@ -101,11 +101,10 @@ export function openCards(parts: CardParts): Cards {
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, walks, recharges, report });
   const limits = createPurchaseLimits({
     ...common,
-    onPause: ({ declined, attempts }) =>
-      parts.onError(
-        'purchases are paused',
-        new Error(`${declined} of the last ${attempts} cards were declined`),
-      ),
+    onPause: ({ declined, attempts }) => {
+      const why = `${declined} of the last ${attempts} cards were declined`;
+      parts.onError('purchases are paused', new Error(why));
+    },
   });
   const checkout = createCheckout({ ...common, limits, reconciler });
   const purchases = createPurchases({

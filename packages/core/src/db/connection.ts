@@ -3,9 +3,9 @@ import { ARRAY_TYPES } from './array-types.ts';
 import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { createLiveReplicas, type LiveReplicasNote } from './live-replicas.ts';
-import { createPrimaryFinder, type Host, onlyHost, type Target } from './primary.ts';
+import { createPrimaryFinder, type Endpoint, type Host, onlyHost, type Target } from './primary.ts';
 import { createSilence, type Silence } from './silence.ts';
-import { createSocketPool, type Endpoint, STARTUP_FILLING } from './socket.ts';
+import { createSocketPool, STARTUP_FILLING } from './socket.ts';
 import { createWriting, type Writing } from './writing.ts';
 
 export type Database = postgres.Sql<{ bigint: bigint }>;

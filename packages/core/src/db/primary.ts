@@ -2,7 +2,9 @@
  * Which of several PostgreSQL servers takes writes now. One address has no choice; with more, each is asked three times a
  * second while anybody is connected, so that a promotion is noticed within a second.
  */
-import type { Endpoint } from './socket.ts';
+
+/** Where PostgreSQL listens. */
+export type Endpoint = { host: string; port: number } | { path: string };
 
 /** The server that connections lead to. */
 export interface Target {

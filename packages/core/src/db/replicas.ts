@@ -95,7 +95,7 @@ export function createReplica(parts: {
       const before = seen.get(id);
       if (before === undefined || before.beats !== beats)
         seen.set(id, { beats, sinceMs: atMs, isAlive: before !== undefined });
-      else if (atMs - before.sinceMs >= SILENT_FOR_MS && (await end(id, beats))) anyEnded = true;
+      else if (atMs - before.sinceMs >= SILENT_FOR_MS && (await endOf(parts, id, beats))) anyEnded = true;
     }
     const alive = new Set(others.map(({ id }) => id));
     for (const id of seen.keys()) if (!alive.has(id)) seen.delete(id);
@@ -103,19 +103,6 @@ export function createReplica(parts: {
     if (parts.live?.restedMs === null && [...seen.values()].every(({ isAlive }) => isAlive))
       parts.live.rested(await restBefore(sql, performance.now() - startedAtMs));
     return anyEnded;
-  }
-
-  /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */
-  async function end(id: bigint, beats: bigint | null): Promise<boolean> {
-    return sql.begin(async (transaction) => {
-      const ended = await transaction`
-        update replicas set ended_at = ${now()}
-        where id = ${String(id)} and ended_at is null and (${beats === null} or beats = ${String(beats ?? 0n)})`;
-      if (ended.count === 0) return false;
-      await parts.free(transaction, id);
-      await transaction`delete from replicas where ended_at < ${now()}::timestamptz - ${FORGOTTEN_AFTER}::interval`;
-      return true;
-    });
   }
 
   async function run(): Promise<void> {
@@ -146,9 +133,27 @@ export function createReplica(parts: {
     async stop() {
       stopping.abort();
       await loop;
-      if (own !== null) await end(own, null).catch(() => {});
+      if (own !== null) await endOf(parts, own, null).catch(() => {});
     },
   };
+}
+
+/** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */
+async function endOf(
+  { sql, nowMs, free }: Pick<Parameters<typeof createReplica>[0], 'sql' | 'nowMs' | 'free'>,
+  id: bigint,
+  beats: bigint | null,
+): Promise<boolean> {
+  const now = new Date(nowMs()).toISOString();
+  return sql.begin(async (transaction) => {
+    const ended = await transaction`
+      update replicas set ended_at = ${now}
+      where id = ${String(id)} and ended_at is null and (${beats === null} or beats = ${String(beats ?? 0n)})`;
+    if (ended.count === 0) return false;
+    await free(transaction, id);
+    await transaction`delete from replicas where ended_at < ${now}::timestamptz - ${FORGOTTEN_AFTER}::interval`;
+    return true;
+  });
 }
 
 /**

@@ -16,16 +16,20 @@
  */
 import { connect as connectTcp, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import type { Target } from './primary.ts';
-
-/** Where PostgreSQL listens. */
-export type Endpoint = { host: string; port: number } | { path: string };
+import type { Endpoint, Target } from './primary.ts';
 
 export interface SocketPool {
   /** For the driver: a socket that is connecting or connected. Never rejects: what fails is told by the socket's events. */
   open(): Promise<Socket>;
   /** Drops the connections that were written to and have said nothing since then. @returns how many */
   dropSilentSince(sinceMs: number): number;
+}
+
+/** The way to the server. */
+interface Reached {
+  target: Target;
+  tls: { optional: boolean; options: ConnectionOptions } | null;
+  connectTimeoutMs: number;
 }
 
 interface Watched {
@@ -47,12 +51,7 @@ const ACCEPTS_TLS = 'S'.charCodeAt(0);
  * @param options.tls how TLS is spoken; null: not at all. `optional`: in the clear where the server has no TLS
  * @param options.heard told of every chunk that arrives
  */
-export function createSocketPool(options: {
-  target: Target;
-  tls: { optional: boolean; options: ConnectionOptions } | null;
-  connectTimeoutMs: number;
-  heard(): void;
-}): SocketPool {
+export function createSocketPool(options: Reached & { heard(): void }): SocketPool {
   const sockets = new Map<Socket, Watched>();
 
   /** @param closed called once when it has closed */
@@ -100,25 +99,12 @@ export function createSocketPool(options: {
     return socket;
   }
 
-  /** @throws when TLS is needed and not to be had */
-  async function connectTo(endpoint: Endpoint): Promise<Socket> {
-    const plain = connectTcp({ ...endpoint, noDelay: true });
-    let given: Socket = plain;
-    const closed = options.target.opened(endpoint, (why) => given.emit('error', why));
-    if (options.tls === null) return watch(plain, closed);
-    const host = 'host' in endpoint ? endpoint.host : 'localhost';
-    try {
-      given = watch(await negotiate(plain, host, options.tls, options.connectTimeoutMs), closed);
-      return given;
-    } catch (error) {
-      plain.on('error', () => {}).destroy();
-      closed();
-      throw error;
-    }
-  }
-
   return {
-    open: () => options.target.next().then(connectTo).catch(failed),
+    open: () =>
+      options.target
+        .next()
+        .then((endpoint) => connectTo(endpoint, options, watch))
+        .catch(failed),
 
     dropSilentSince(sinceMs) {
       let dropped = 0;
@@ -130,6 +116,27 @@ export function createSocketPool(options: {
       return dropped;
     },
   };
+}
+
+/** Opens a socket to a server. @throws when TLS is needed and not to be had */
+async function connectTo(
+  endpoint: Endpoint,
+  { target, tls, connectTimeoutMs }: Reached,
+  watch: (socket: Socket, closed: () => void) => Socket,
+): Promise<Socket> {
+  const plain = connectTcp({ ...endpoint, noDelay: true });
+  let given: Socket = plain;
+  const closed = target.opened(endpoint, (why) => given.emit('error', why));
+  if (tls === null) return watch(plain, closed);
+  const host = 'host' in endpoint ? endpoint.host : 'localhost';
+  try {
+    given = watch(await negotiate(plain, host, tls, connectTimeoutMs), closed);
+    return given;
+  } catch (error) {
+    plain.on('error', () => {}).destroy();
+    closed();
+    throw error;
+  }
 }
 
 /** The startup message, without its filling, at the end of what the driver writes first. */

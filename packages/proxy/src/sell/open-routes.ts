@@ -113,13 +113,8 @@ export function openRoutes(
   const gates = config.gates.map((gate): OpenGate => {
     const ofGate = named.flatMap(({ route, id }): GateRoute | [] => {
       if (route.gate?.name !== gate.name) return [];
-      const tag = route.tags[0] ?? DEFAULT_TAG;
-      return {
-        method: route.method,
-        path: route.path,
-        route,
-        service: gateService(route, { id, tag, userAgent }),
-      };
+      const service = gateService(route, { id, tag: route.tags[0] ?? DEFAULT_TAG, userAgent });
+      return { method: route.method, path: route.path, route, service };
     });
     return { gate, routes: ofGate, table: new RouteTable(ofGate) };
   });
@@ -131,9 +126,7 @@ export function openRoutes(
     elsewhere: gates.flatMap(({ gate, routes: ofGate }) =>
       ofGate.map(({ service }) => ({ service, baseUrl: gate.url })),
     ),
-    tags: Object.fromEntries(
-      services.map(({ tag }) => [tag, tag === DEFAULT_TAG ? ABOUT_DEFAULT_TAG : `Routes of ${tag}.`]),
-    ),
+    tags: aboutTags(services),
     userAgent,
     upstreams,
     async retire(next) {
@@ -142,6 +135,13 @@ export function openRoutes(
     },
     close: async () => void (await Promise.all([...upstreams.values()].map((each) => each.close()))),
   };
+}
+
+/** The tags of these services, each with a sentence. */
+function aboutTags(services: readonly { tag: string }[]): Record<string, string> {
+  return Object.fromEntries(
+    services.map(({ tag }) => [tag, tag === DEFAULT_TAG ? ABOUT_DEFAULT_TAG : `Routes of ${tag}.`]),
+  );
 }
 
 /** Tells upstreams apart by all that they are opened with, their secrets too. */

@@ -94,7 +94,7 @@ export interface CheckoutParts {
  * So it can be handed over again until it is certain that it arrived, and neither the database nor the provider has it.
  */
 export function createCheckout(parts: CheckoutParts): Checkout {
-  const { sql, orders, provider, reconciler, secrets, limits, baseUrl, nowMs } = parts;
+  const { sql, orders, provider, reconciler, secrets, baseUrl, nowMs } = parts;
   const keyOf = ({ value }: Secret, orderId: string, retrievalToken: string) =>
     deriveApiKey(value, 'checkout', [orderId, retrievalToken]);
   const handedOver = createHandOver({ sql, orders, secrets, nowMs });
@@ -132,23 +132,16 @@ export function createCheckout(parts: CheckoutParts): Checkout {
       const { lookup, digest, prefix } = keyOf(secrets.current, id, retrievalToken);
       const { proof, seal } = sealForPage(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
-      const origin = limits.originOf(address);
-      await sql.begin(async (transaction) => {
-        const reached = await limits.checkoutsReached(transaction, origin);
-        if (reached !== null) throw limitReached(reached);
-        await orders.insert(transaction, {
-          id,
-          ...request,
-          ...CHECKOUT,
-          expiresAtMs,
-          key: request.accountId === null ? { lookup, digest, prefix } : null,
-          keySecretId: request.accountId === null ? secrets.current.id : null,
-          pageSeal: request.accountId === null ? seal : null,
-          addressDigest: origin.network.current,
-          siteDigest: origin.site?.current ?? null,
-          tokenDigest: digestOf(retrievalToken),
-          nextAtMs: nowMs() + SWEEP_AFTER_MS,
-        });
+      await addWithinLimits(parts, address, {
+        id,
+        ...request,
+        ...CHECKOUT,
+        expiresAtMs,
+        key: request.accountId === null ? { lookup, digest, prefix } : null,
+        keySecretId: request.accountId === null ? secrets.current.id : null,
+        pageSeal: request.accountId === null ? seal : null,
+        tokenDigest: digestOf(retrievalToken),
+        nextAtMs: nowMs() + SWEEP_AFTER_MS,
       });
       const session = await provider.openSession({
         orderId: id,
@@ -189,6 +182,21 @@ export function createCheckout(parts: CheckoutParts): Checkout {
       return summaryOf(await upToDate(known));
     },
   };
+}
+
+/** Adds an order, unless the caller's network has too many open. @throws Problem 429 */
+async function addWithinLimits(
+  { sql, orders, limits }: Pick<CheckoutParts, 'sql' | 'orders' | 'limits'>,
+  address: string,
+  order: Omit<Parameters<OrderStore['insert']>[1], 'addressDigest' | 'siteDigest'>,
+): Promise<void> {
+  const origin = limits.originOf(address);
+  await sql.begin(async (transaction) => {
+    const reached = await limits.checkoutsReached(transaction, origin);
+    if (reached !== null) throw limitReached(reached);
+    const addressDigest = origin.network.current;
+    await orders.insert(transaction, { ...order, addressDigest, siteDigest: origin.site?.current ?? null });
+  });
 }
 
 /** The part that all checkouts have in common: nobody knows who comes with which card. */

@@ -243,10 +243,7 @@ export function createPurchaseLimits(parts: {
       await takeTurns(transaction, [...turnsOf(origin), card]);
     },
 
-    async checkoutsReached(transaction, origin) {
-      await takeTurns(transaction, turnsOf(origin));
-      return checkoutsOpenOf(transaction, origin, nowMs());
-    },
+    checkoutsReached: (transaction, origin) => checkoutsOpenOf(transaction, origin, nowMs()),
 
     async reached(transaction, { orderId, origin: { network, site }, cardName, ...next }) {
       const now = nowMs();
@@ -292,11 +289,9 @@ export function createPurchaseLimits(parts: {
 }
 
 /** Whether as many checkouts of an origin are open and unpaid as may be, and until when. */
-async function checkoutsOpenOf(
-  on: Transaction,
-  { network, site }: Origin,
-  nowMs: number,
-): Promise<LimitReached | null> {
+async function checkoutsOpenOf(on: Transaction, origin: Origin, nowMs: number): Promise<LimitReached | null> {
+  const { network, site } = origin;
+  await takeTurns(on, turnsOf(origin));
   const { networkCheckouts, siteFactor } = PURCHASE_LIMITS;
   const open = async (by: postgres.Fragment, most: number): Promise<LimitReached | null> => {
     const rows = await on<{ expires_at: Date }[]>`
