@@ -202,11 +202,6 @@ export const CORE: House = {
       because: 'It sends transactions, and does not know what they are for.',
     },
     {
-      room: 'secret-files.ts',
-      knows: [],
-      because: 'Where a secret stands does not depend on what it is for.',
-    },
-    {
       room: 'secrets/',
       knows: ['db/'],
       because: 'The versions of a secret do not depend on what is made with them.',

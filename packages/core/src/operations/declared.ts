@@ -16,7 +16,7 @@ export const OPERATIONS = declare({
     tracesEndpoint: {
       name: 'TRACES_OTLP_ENDPOINT',
       describe:
-        'Collector of OpenTelemetry traces, such as `http://127.0.0.1:4318`: spans go to `/v1/traces` below it. Without it there is no [tracing](#traces)',
+        'Collector of OpenTelemetry traces, such as `http://127.0.0.1:4318`: spans go to `/v1/traces` below it. Without it there is no [tracing](metrics.md#traces)',
       shape: url,
       fallback: null,
     },
