@@ -245,6 +245,7 @@ function go(path) {
 /** On a phone the list and the service take turns: back in the list, the service that was read is where it was. */
 async function moved() {
   const showing = showDetail(true);
+  fitList();
   markCurrent();
   if (addressed() === null && lastSeen !== null && !sideBySide.matches) {
     linkOf(lastSeen)?.scrollIntoView({ block: 'center' });
@@ -280,8 +281,9 @@ async function showList() {
     drawList();
     arrange();
     applyFilter();
-    markCurrent();
+    // The list has its height before the entry is brought into view in it.
     fitList();
+    markCurrent();
   } catch {
     count.textContent = '';
     list.replaceChildren(failed('The list of services could not be loaded.', showList));

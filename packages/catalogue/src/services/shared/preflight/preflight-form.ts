@@ -29,10 +29,13 @@ const evmTransaction = z.object({
     .regex(EVM, 'must be 0x and 40 hex digits')
     .optional()
     .describe('The same as the from beside it'),
+  // Wallets write null for the creation of a contract; a tool's field has one type.
   to: z
-    .string()
-    .regex(EVM, 'must be 0x and 40 hex digits')
-    .nullish()
+    .preprocess(
+      (value) => value ?? undefined,
+      z.string().regex(EVM, 'must be 0x and 40 hex digits').optional(),
+    )
+    .optional()
     .describe('Whom it goes to or calls; none creates a contract'),
   value: whole.default('0').describe('Wei, in decimal or as 0x hex'),
   data: bytes.optional().describe('Call data in hex'),
