@@ -28,17 +28,12 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
       ['this.#perMs / processes', 'this.#perMs'],
       ['Math.max(1, this.#capacity / processes)', 'this.#capacity'],
       ['Math.max(1, this.#capacity / processes)', 'this.#capacity / processes'],
-      ['      this.#isBegun = true;\n', ''],
-      ['!this.#isBegun && restedMs !== null', '!this.#isBegun'],
     ],
   },
   {
     file: 'packages/core/src/db/replicas.ts',
     tests: ['packages/core/src/db/replicas.test.ts'],
-    bugs: [
-      ['isAlive: before !== undefined', 'isAlive: true'],
-      ['sinceMs - BEAT_MS - livesMs', 'sinceMs'],
-    ],
+    bugs: [['parts.live?.counted(alive.size + 1);', 'parts.live?.counted(alive.size);']],
   },
   {
     file: 'packages/core/src/cards/ways/purchase-limits.ts',

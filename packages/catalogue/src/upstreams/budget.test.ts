@@ -1,4 +1,4 @@
-/** What was agreed with a source is agreed with all processes together, and a restart brings nothing. */
+/** What was agreed with a source is agreed with all processes together. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Budget } from './budget.ts';
@@ -12,7 +12,7 @@ function takeAll(budget: Budget): number {
 
 test('each of several processes has its share, of what is there at first and of what comes back', () => {
   let nowMs = 0;
-  const replicas = { count: 4, restedMs: Number.POSITIVE_INFINITY };
+  const replicas = { count: 4 };
   const budgets = Array.from({ length: 4 }, () => new Budget(120, 60, () => nowMs, replicas));
   assert.equal(
     budgets.reduce((sum, budget) => sum + takeAll(budget), 0),
@@ -30,21 +30,8 @@ test('each of several processes has its share, of what is there at first and of 
   assert.equal(takeAll(left), 20, 'who is left alone has it all');
 });
 
-test('a process that follows another begins with what has come back since, and not before that is known', () => {
-  let nowMs = 0;
-  const replicas: { count: number; restedMs: number | null } = { count: 1, restedMs: null };
-  const budget = new Budget(60, 30, () => nowMs, replicas);
-  assert.equal(takeAll(budget), 0);
-  nowMs += 2_000;
-  assert.equal(takeAll(budget), 2);
-  replicas.restedMs = 5_000;
-  assert.equal(takeAll(budget), 5);
-  nowMs += 1_000;
-  assert.equal(takeAll(budget), 1, 'the rest counts once');
-});
-
 test('with more processes than tokens each may still have one', () => {
-  const budget = new Budget(60, 5, () => 0, { count: 20, restedMs: Number.POSITIVE_INFINITY });
+  const budget = new Budget(60, 5, () => 0, { count: 20 });
   assert.equal(takeAll(budget), 1);
 });
 

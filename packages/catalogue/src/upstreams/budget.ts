@@ -1,8 +1,7 @@
 import { ALONE, type LiveReplicas } from '@farebox/core/db/live-replicas';
 
 /**
- * A token bucket that refills evenly, and of which each process that serves has an equal share. It begins with what has come
- * back since the last process ended, which may have emptied it: with nothing while that is not known.
+ * A token bucket that refills evenly, and of which each process that serves has an equal share.
  *
  * `take` returns how long to wait for a token: 0, or more. Up to `patienceMs` the token is taken in advance, and belongs to
  * whoever waits.
@@ -12,8 +11,7 @@ export class Budget {
   readonly #capacity: number;
   readonly #nowMs: () => number;
   readonly #replicas: LiveReplicas;
-  #tokens = 0;
-  #isBegun = false;
+  #tokens: number;
   #atMs: number;
 
   /** @param perMinute of all processes together, as is the capacity */
@@ -22,21 +20,17 @@ export class Budget {
     this.#capacity = capacity;
     this.#nowMs = nowMs;
     this.#replicas = replicas;
+    this.#tokens = capacity;
     this.#atMs = nowMs();
   }
 
   take(patienceMs: number, count = 1): number {
     const now = this.#nowMs();
-    const { count: processes, restedMs } = this.#replicas;
+    const { count: processes } = this.#replicas;
     const perMs = this.#perMs / processes;
     // Less than one token would be none for ever.
     const capacity = Math.max(1, this.#capacity / processes);
-    let refillMs = now - this.#atMs;
-    if (!this.#isBegun && restedMs !== null) {
-      this.#isBegun = true;
-      refillMs += restedMs;
-    }
-    this.#tokens = Math.min(capacity, this.#tokens + refillMs * perMs);
+    this.#tokens = Math.min(capacity, this.#tokens + (now - this.#atMs) * perMs);
     this.#atMs = now;
     const waitMs = this.#tokens < count ? Math.ceil((count - this.#tokens) / perMs) : 0;
     if (waitMs <= patienceMs) this.#tokens -= count;

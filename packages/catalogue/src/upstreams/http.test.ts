@@ -282,9 +282,7 @@ test('a used-up budget refuses at once and says when to come back', async () => 
 
 test('several processes together ask a source that fails as often as one would', async () => {
   handle = (_request, response) => json(response, 500);
-  const processes = Array.from({ length: 3 }, () =>
-    connect({ replicas: { count: 3, restedMs: Number.POSITIVE_INFINITY } }, 600),
-  );
+  const processes = Array.from({ length: 3 }, () => connect({ replicas: { count: 3 } }, 600));
   const post = { ...request, body: {} };
   for (const { http } of processes)
     for (let call = 0; call < 4; call++) await assert.rejects(http.post(post), UpstreamUnavailable);

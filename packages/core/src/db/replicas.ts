@@ -30,8 +30,6 @@ export interface Replica {
 interface Seen {
   beats: bigint;
   sinceMs: number;
-  /** Whether a sign of life was seen, not only one that stood there. */
-  isAlive: boolean;
 }
 
 /**
@@ -48,7 +46,7 @@ export function createReplica(parts: {
   sql: Database;
   /** Kept right by the heartbeats. */
   clock: DatabaseClock;
-  /** Told how many there are, and how long nobody was there before. */
+  /** Told how many there are. */
   live?: LiveReplicasNote;
   nowMs(): number;
   free(transaction: Transaction, replica: bigint): Promise<void>;
@@ -63,7 +61,6 @@ export function createReplica(parts: {
   /** Whether a process other than this one agrees with the database about the time. */
   let othersAgree = false;
   let loop: Promise<void> = Promise.resolve();
-  const startedAtMs = performance.now();
   const now = () => new Date(nowMs()).toISOString();
 
   /** @returns the database's time, in milliseconds since 1970 */
@@ -93,15 +90,12 @@ export function createReplica(parts: {
     let anyEnded = false;
     for (const { id, beats } of others) {
       const before = seen.get(id);
-      if (before === undefined || before.beats !== beats)
-        seen.set(id, { beats, sinceMs: atMs, isAlive: before !== undefined });
+      if (before === undefined || before.beats !== beats) seen.set(id, { beats, sinceMs: atMs });
       else if (atMs - before.sinceMs >= SILENT_FOR_MS && (await endOf(parts, id, beats))) anyEnded = true;
     }
     const alive = new Set(others.map(({ id }) => id));
     for (const id of seen.keys()) if (!alive.has(id)) seen.delete(id);
     parts.live?.counted(alive.size + 1);
-    if (parts.live?.restedMs === null && [...seen.values()].every(({ isAlive }) => isAlive))
-      parts.live.rested(await restBefore(sql, performance.now() - startedAtMs));
     return anyEnded;
   }
 
@@ -154,20 +148,6 @@ async function endOf(
     await transaction`delete from replicas where ended_at < ${now}::timestamptz - ${FORGOTTEN_AFTER}::interval`;
     return true;
   });
-}
-
-/**
- * How long before a process the last one lived that has ended, by its last sign of life; infinite: none did.
- *
- * @param livesMs for how long the process itself has lived
- */
-async function restBefore(sql: Database, livesMs: number): Promise<number> {
-  const [row] = await sql<{ ms: number | null }[]>`
-    select (extract(epoch from clock_timestamp() - max(seen_at)) * 1000)::float8 as ms
-    from replicas where ended_at is not null`;
-  const sinceMs = row?.ms ?? null;
-  // It may have lived on until just before the next sign was due.
-  return sinceMs === null ? Number.POSITIVE_INFINITY : sinceMs - BEAT_MS - livesMs;
 }
 
 /** Counts the processes that serve on this database now, as far as their signs of life tell. */
