@@ -219,7 +219,7 @@ export const preflightOutput = z.object({
         valueWei: anAmount.describe('Coin sent along, in the smallest unit'),
         selector: z
           .string()
-          .regex(/^0x[0-9a-f]{8}$/i)
+          .regex(/^0x[0-9a-fA-F]{8}$/)
           .nullable()
           .describe('The four bytes that name the function; null without'),
         function: z.string().nullable().describe('By its published signature; null where it is not known'),
