@@ -83,7 +83,9 @@ function keyField(key) {
 
 /** The fields; those that need nothing behind a fold, where there are several. */
 function fieldsShown(fields) {
-  const spare = fields.filter(({ control }) => !control.required && control.value === '');
+  // A body that no schema describes is no option: it is all that is sent.
+  const isOption = ({ control }) => !control.required && control.value === '' && control.id !== 'try-whole';
+  const spare = fields.filter(isOption);
   if (spare.length < 2) return fields.map(({ element }) => element);
   return [
     ...fields.filter((each) => !spare.includes(each)).map(({ element }) => element),

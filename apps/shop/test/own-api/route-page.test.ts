@@ -85,6 +85,7 @@ test('the page shows method, address and price, and sends what stands in its fie
   assert.equal(await page.locator('#detail textarea').count(), 0);
   assert.equal(await page.getByLabel('id', { exact: true }).inputValue(), '7');
   await page.getByLabel('unit', { exact: true }).selectOption('f');
+  await page.getByText('2 more options').click();
   await page.getByLabel('name optional').fill('x=1&y');
   await page.getByLabel('x-variant optional').fill('b');
   await page.getByLabel('sensor', { exact: true }).fill('..');
@@ -107,6 +108,7 @@ test('each field of a body has its own control, though a part of the path has th
   assert.match(text, /\$0\.02 to 0\.30.*PUT \/v1\/forecasts\/:id.*decided by the field model of the body/s);
   assert.equal(await page.locator('#detail textarea').count(), 0);
   await page.getByLabel('id', { exact: true }).fill('8');
+  await page.getByText(/\d more options/).click();
   await page.getByLabel('id optional').fill('mine');
   await page.getByLabel('model', { exact: true }).selectOption('exact');
   const { method, url, body } = await sent(page);

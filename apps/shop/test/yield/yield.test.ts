@@ -796,7 +796,7 @@ test('without a vault its addresses say so, and no document mentions them', asyn
     for (const path of ['rates', 'deposit-tx?recipient=0x1', 'position/0x1', 'whatever']) {
       const answer = await fetch(`${server.url}/api/yield/${path}`);
       assert.equal(answer.status, 503, path);
-      assert.match((await jsonOf(answer)).message, /YIELD_VAULT_ADDRESS/);
+      assert.match((await jsonOf(answer)).message, /This server offers no vault/);
     }
     for (const path of ['openapi.json', 'llms.txt', '.well-known/agent-instructions.json'])
       assert.doesNotMatch(await (await fetch(`${server.url}/${path}`)).text(), /api\/yield/, path);
