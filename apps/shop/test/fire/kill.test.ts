@@ -74,6 +74,7 @@ const start = (environment: Record<string, string> = {}) =>
     DATABASE_URL: database.url,
     AI_BASE_URL: modelUrl,
     AI_MODEL: 'slow',
+    AI_REQUESTS_PER_MINUTE: '100000',
     RECONCILE_INTERVAL_MS: '100',
     ...environment,
   });

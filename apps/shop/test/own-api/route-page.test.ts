@@ -113,7 +113,7 @@ test('each field of a body has its own control, though a part of the path has th
   await page.getByLabel('model', { exact: true }).selectOption('exact');
   const { method, url, body } = await sent(page);
   assert.deepEqual([method, url, body], ['PUT', '/v1/forecasts/8', '{"model":"exact","id":"mine"}']);
-  assert.match((await page.textContent('.answer')) ?? '', /X-Credits-Used0\.3000/);
+  assert.match((await page.textContent('.answer')) ?? '', /Answered and charged\. \$0\.30/);
   await page.close();
 });
 

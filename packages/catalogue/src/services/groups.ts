@@ -20,7 +20,14 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ],
   'Chains & wallets': [
     ...['gas-price-oracle', 'approval-manager', 'whale-alerts', 'multi-chain-balance', 'portfolio-tracker'],
-    ...['wallet-risk', 'transaction-builder', 'payment-processing', 'contract-scan', 'instant-agent-wallet'],
+    ...[
+      'wallet-risk',
+      'transaction-preflight',
+      'transaction-builder',
+      'payment-processing',
+      'contract-scan',
+      'instant-agent-wallet',
+    ],
     ...['agent-create-wallet', 'seamless-chain-bridge', 'verified-agent-identity', 'smart-contract-audit'],
   ],
   'Earth & weather': [

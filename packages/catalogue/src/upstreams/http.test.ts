@@ -280,20 +280,6 @@ test('a used-up budget refuses at once and says when to come back', async () => 
   });
 });
 
-test('several processes together ask a source that fails as often as one would', async () => {
-  handle = (_request, response) => json(response, 500);
-  const processes = Array.from({ length: 3 }, () => connect({ replicas: { count: 3 } }, 600));
-  const post = { ...request, body: {} };
-  for (const { http } of processes)
-    for (let call = 0; call < 4; call++) await assert.rejects(http.post(post), UpstreamUnavailable);
-  assert.equal(count, 6, 'each stops after its share of the failures');
-  await assert.rejects(processes[0]?.http.post(post) ?? Promise.resolve(), (error: unknown) => {
-    assert(error instanceof UpstreamUnavailable);
-    assert.deepEqual([error.reason, error.retryAfterMs], ['upstream_down', 60_000]);
-    return true;
-  });
-});
-
 const streaming = {
   path: '/told',
   body: {},

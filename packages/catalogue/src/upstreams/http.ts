@@ -1,4 +1,4 @@
-import { ALONE, type LiveReplicas } from '@farebox/core/db/live-replicas';
+import { ALONE } from '@farebox/core/db/live-replicas';
 import { type FairPlaces, NoPlace } from '@farebox/core/service/fair-places';
 import type { SourceHealth, SourceState } from '@farebox/core/service/sources';
 import type { Source } from '@farebox/core/words/answer';
@@ -8,10 +8,9 @@ import {
   BrokenCircuitError,
   type CircuitBreakerPolicy,
   CircuitState,
+  ConsecutiveBreaker,
   circuitBreaker,
   handleWhen,
-  type IBackoffFactory,
-  type IBreaker,
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import { Budget } from './budget.ts';
@@ -22,11 +21,8 @@ import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut
 
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
 const ATTEMPTS = 3;
-/** Failures in a row, of all processes together, after which a source is left alone. */
 const BREAKER_FAILURES = 5;
-/** One process tries a source again after so long; several take turns, so to speak: each waits so many times as long. */
 const BREAKER_OPEN_MS = 20_000;
-const LONGEST_BREAKER_OPEN_MS = 120_000;
 /** With a longer `Retry-After` the request is not repeated; the caller gets the `Retry-After` instead. */
 const LONGEST_RETRY_WAIT_MS = 1_500;
 /** When whoever got no connection may ask again. */
@@ -83,7 +79,7 @@ async function asOne<T>(breaker: CircuitBreakerPolicy, attempts: Promise<T>): Pr
   }
 }
 
-function breakerOf(replicas: LiveReplicas): CircuitBreakerPolicy {
+function makeBreaker(): CircuitBreakerPolicy {
   return circuitBreaker(
     // A 4xx is our mistake or the caller's. Only what shows that the upstream itself is failing counts against it.
     handleWhen((error) =>
@@ -91,37 +87,8 @@ function breakerOf(replicas: LiveReplicas): CircuitBreakerPolicy {
         ? error.status >= 500 || error.status === 429
         : !(error instanceof Abandoned),
     ),
-    { halfOpenAfter: { next: () => tryAgainAfter(pauseOf(replicas)) }, breaker: failuresInRow(replicas) },
+    { halfOpenAfter: BREAKER_OPEN_MS, breaker: new ConsecutiveBreaker(BREAKER_FAILURES) },
   );
-}
-
-/** Opens after each process's share of the failures, two at least: one may be a request's own. */
-function failuresInRow(replicas: LiveReplicas): IBreaker {
-  let failures = 0;
-  return {
-    get state() {
-      return failures;
-    },
-    success() {
-      failures = 0;
-    },
-    failure(state) {
-      failures += 1;
-      return (
-        state === CircuitState.HalfOpen ||
-        failures >= Math.max(2, Math.ceil(BREAKER_FAILURES / replicas.count))
-      );
-    },
-  };
-}
-
-function pauseOf({ count }: LiveReplicas): number {
-  return Math.min(BREAKER_OPEN_MS * count, LONGEST_BREAKER_OPEN_MS);
-}
-
-/** The same pause each time. */
-function tryAgainAfter(durationMs: number): ReturnType<IBackoffFactory<unknown>['next']> {
-  return { duration: durationMs, next: () => tryAgainAfter(durationMs) };
 }
 
 /**
@@ -135,7 +102,7 @@ export function connectUpstream<Api>(
 ): UpstreamConnection {
   const { nowMs, replicas = ALONE } = parts;
   const wire = new Wire(definition, () => config.apiKey, parts);
-  const breaker = breakerOf(replicas);
+  const breaker = makeBreaker();
   const cache = new LRUCache<string, CacheEntry>({
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: (entry) => Math.max(1, entry.bytes),
@@ -144,10 +111,8 @@ export function connectUpstream<Api>(
   const perMinute = perMinuteOf(definition, config);
   const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs, replicas);
   let openedAtMs: number | null = null;
-  let openMs = BREAKER_OPEN_MS;
   breaker.onBreak(() => {
     openedAtMs = nowMs();
-    openMs = pauseOf(replicas);
   });
   breaker.onReset(() => {
     openedAtMs = null;
@@ -159,11 +124,11 @@ export function connectUpstream<Api>(
     sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
 
   function isDown(): boolean {
-    return breaker.state === CircuitState.Open && nowMs() < (openedAtMs ?? 0) + openMs;
+    return breaker.state === CircuitState.Open && nowMs() < (openedAtMs ?? 0) + BREAKER_OPEN_MS;
   }
 
   function retryAfterMs(): number {
-    return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + openMs - nowMs());
+    return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
   }
 
   /** A request that has its reply whole, on a connection of its own. */

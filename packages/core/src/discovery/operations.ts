@@ -92,6 +92,7 @@ export const DOCUMENT_OPERATIONS = {
     { path: '/api/x402/catalog', because: 'It is the catalog at the address of the oldest SDK.' },
     { path: '/docs*', because: 'It is a page.' },
     { path: '/services*', because: 'It is a page.' },
+    { path: '/pricing*', because: 'It is a page.' },
     { path: '/favicon*', because: 'It is a picture.' },
     { path: '/assets/*', because: 'A page loads them.' },
   ],

@@ -75,9 +75,7 @@ export class StockKeeper {
 
   /** What is refused here; null: nothing is. */
   get refusal(): Refusal | null {
-    const [file, version] = [this.#refusedFile, this.#refusedVersion];
-    // A version that was refused as the file is, and for the same reason, is that file: its number is known.
-    return file === null || file.reason === version?.reason ? version : file;
+    return this.#refusedFile ?? this.#refusedVersion;
   }
 
   /** The rules of the file that are in force. */

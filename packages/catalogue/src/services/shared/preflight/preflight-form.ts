@@ -217,11 +217,7 @@ export const preflightOutput = z.object({
         at: aPlace.describe('Its place: call.0.1 is the second call in the first call in the transaction'),
         to: anAddress.describe('The contract or program'),
         valueWei: anAmount.describe('Coin sent along, in the smallest unit'),
-        selector: z
-          .string()
-          .regex(/^0x[0-9a-fA-F]{8}$/)
-          .nullable()
-          .describe('The four bytes that name the function; null without'),
+        selector: z.string().nullable().describe('The four bytes that name the function; null without'),
         function: z.string().nullable().describe('By its published signature; null where it is not known'),
       }),
     )
