@@ -176,6 +176,10 @@ export const ai = defineUpstream({
           ? 'must be input/output in USD, or model=input/output, comma-separated'
           : null,
     },
+    AI_REQUESTS_PER_MINUTE: {
+      describe: 'How often the model may be asked in a minute, by all replicas together: 120 unless set',
+      required: false,
+    },
     AI_SILENCE_SECONDS: {
       describe: `How long, in seconds, the model's server may be silent while it streams, also before the first piece: 1 to 120; ${DEFAULT_SILENCE_SECONDS} unless set. A slow machine with a long prompt needs more`,
       required: false,
