@@ -44,6 +44,7 @@ export const OWN_TEXTS: Readonly<Record<string, readonly string[]>> = {
   'payment-processing': ['/transaction/value'],
   'transaction-preflight': [
     '/findings/*/detail',
+    '/calls/*/selector',
     '/calls/*/function',
     '/counterparties/*/known',
     '/typedData/form',
