@@ -1,6 +1,7 @@
 /** The routes of a configuration at their own addresses: what is priced is bought there, what is free is passed on. */
 
 import { type Readable, Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openStream } from '@farebox/core/http/event-stream';
 import { Problem } from '@farebox/core/http/problem';
 import { rateExceeded } from '@farebox/core/http/rate-limit';
@@ -74,7 +75,7 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
         bodyLimit: MOST_REQUEST_BYTES,
         // Before the body is read: what leads nowhere sends none, and a route's own bound is told before it is sent.
         onRequest: async (request, reply) => {
-          const route = findRoute(routes, request, shelf);
+          const route = await findNewest(routes, request, shelf);
           if (route === null) await reply.callNotFound();
           else found.set(request, route);
         },
@@ -126,6 +127,36 @@ interface FoundRoute {
   /** `gone`: it is sold no more. `not here`: `SERVICES` leaves it out. */
   readonly sale: 'sold' | 'gone' | 'not here';
 }
+
+/** The time that a request for an address which is unknown here waits for a newer table of routes. */
+const NEWER_TABLE_WAIT_MS = 1_000;
+
+/**
+ * Finds a route, also one that another replica has put in force a moment ago: an address or a method that is unknown here has this
+ * process look for a newer table before it is refused.
+ *
+ * @returns null for what leads nowhere
+ * @throws Problem 405, 400 or 413 for what no route takes
+ */
+async function findNewest(
+  routes: LiveRoutes,
+  request: FastifyRequest,
+  shelf: Shelf,
+): Promise<FoundRoute | null> {
+  const { now: table } = routes;
+  if (!isReserved(request.url) && !isSoldAt(table, request)) {
+    const late = new AbortController();
+    await Promise.race([
+      shelf.look(),
+      sleep(NEWER_TABLE_WAIT_MS, undefined, { signal: late.signal }).catch(() => {}),
+    ]);
+    late.abort();
+  }
+  return findRoute(routes, request, shelf);
+}
+
+const isSoldAt = ({ table }: OpenRoutes, { method, url }: FastifyRequest): boolean =>
+  table.match(method === 'HEAD' ? 'GET' : method, url) !== null;
 
 /** @returns null for what leads nowhere @throws Problem 405, 400 or 413 for what no route takes */
 function findRoute(routes: LiveRoutes, request: FastifyRequest, shelf: Shelf): FoundRoute | null {

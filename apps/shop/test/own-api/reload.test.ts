@@ -68,6 +68,13 @@ services: ${services}
 `;
 const write = (written: Written = {}) => writeFile(file, config(written));
 
+/** A second file with the same content, as another machine has it. */
+async function anotherFile(): Promise<string> {
+  const other = join(folder, 'other.config.yaml');
+  await writeFile(other, config());
+  return other;
+}
+
 async function start(environment: Record<string, string> = {}): Promise<ServerProcess> {
   const server = await startServerProcess({
     ...world.environment,
@@ -86,7 +93,7 @@ const ready = async ({ url }: ServerProcess): Promise<Json> => jsonOf(fetch(`${u
 const admin = async ({ url }: ServerProcess, path: string): Promise<Json> =>
   jsonOf(fetch(`${url}/admin/api${path}`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }));
 
-const served = async (server: ServerProcess) => (await ready(server)).sells.file as string;
+const served = async (server: ServerProcess) => (await ready(server)).sells?.file as string;
 const isServed = (server: ServerProcess, version: number) =>
   until(`version ${version} to be in force`, async () => (await served(server)) === String(version));
 
@@ -388,6 +395,30 @@ test('two replicas serve the newest version that each accepts, and say which one
   const second = await admin(other, '/stock/versions/2');
   assert.equal(second.content.routes['GET /v1/stations/:id'].price, '0.04');
   assert.match(second.sha256, /^[0-9a-f]{64}$/);
+});
+
+test('a route that one replica has begun to sell is sold by the other from the next request on', async () => {
+  await write();
+  const [one, other] = await Promise.all([start(), start({ FAREBOX_CONFIG: await anotherFile() })]);
+  let routes = '';
+  for (const [index, method] of ['GET', 'POST', 'PUT', 'GET', 'PATCH', 'GET'].entries()) {
+    const path = index < 3 ? '/v1/new' : `/v1/new-${index}`;
+    routes += `"${method} ${path}": { upstream: weather, price: "0.01" }\n  `;
+    await reload(one, index + 2, { routes });
+    const answer = await fetch(other.url + path, { method });
+    assert.equal(answer.status, 402, `${method} ${path}: ${await answer.text()}`);
+  }
+  assert.equal((await fetch(`${other.url}/v1/never`)).status, 404);
+  assert.equal((await fetch(`${other.url}/v1/new`, { method: 'DELETE' })).status, 405);
+});
+
+test('an address that nobody sells is 404 while the database is gone', async () => {
+  await write();
+  const server = await start();
+  const { close } = database;
+  await close.call(database);
+  database = await openTestDatabase();
+  assert.equal((await fetch(`${server.url}/v1/never`)).status, 404);
 });
 
 test('a file that changes is read without a signal, and one that was left behind does not undo a newer version', async () => {

@@ -114,13 +114,18 @@ export class Shelf implements Stock {
     this.#look = look;
   }
 
+  /** Looks whether another process has put a newer table in force, and has it in force here too. */
+  async look(): Promise<void> {
+    await this.#look?.();
+  }
+
   /**
    * Looks whether another process has put a newer table in force, which a price may be of that is not known here.
    *
    * @returns the service as it is sold by that table; null: as before, or no more
    */
   async newer(service: Service): Promise<Service | null> {
-    await this.#look?.();
+    await this.look();
     const now = this.#all.get(service.path);
     return now === undefined || now === service ? null : now;
   }
