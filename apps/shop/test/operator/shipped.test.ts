@@ -11,12 +11,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { DockerfileParser } from 'dockerfile-ast';
-import { parse } from 'yaml';
+import { load } from 'js-yaml';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { until } from '../fire/until.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+// biome-ignore lint/suspicious/noExplicitAny: files of this repository are read as what they are
+const yaml = (path: string): any => load(read(path));
 const isInstalled = (program: string, ...args: string[]) => spawnSync(program, args).error === undefined;
 
 let folder: string;
@@ -66,7 +68,7 @@ test('the container file installs from the lock alone, ends as no root, and star
 });
 
 test('in the compose file nothing is writable that need not be, no secret is a variable, and the proxy alone is open', () => {
-  const { services, secrets } = parse(read('ops/compose.yaml'));
+  const { services, secrets } = yaml('ops/compose.yaml');
   const { farebox, database, proxy } = services;
   assert.equal(farebox.read_only, true);
   for (const each of [farebox, database, proxy]) {
@@ -88,7 +90,7 @@ test('in the compose file nothing is writable that need not be, no secret is a v
 });
 
 test('the release has provenance and an SBOM, and its rights are those of each job', () => {
-  const { permissions, jobs } = parse(read('.github/workflows/release.yml'));
+  const { permissions, jobs } = yaml('.github/workflows/release.yml');
   assert.deepEqual(permissions, { contents: 'read' });
   const runs = JSON.stringify(jobs);
   for (const wanted of ['npm publish --provenance', 'attest-build-provenance', 'attest-sbom', 'npm sbom'])

@@ -1,5 +1,5 @@
 /** Makes a configuration of an OpenAPI document: one route for each operation. Nothing is dropped in silence. */
-import { stringify } from 'yaml';
+import { dump } from 'js-yaml';
 import { checkConfig } from './load.ts';
 import {
   isObject,
@@ -229,7 +229,10 @@ function textFor(
   const head = schema === null ? '' : `# yaml-language-server: $schema=${schema}\n`;
   const write = (all: Routes) =>
     head +
-    stringify({ upstreams, routes: Object.fromEntries(all) }, { lineWidth: 0, aliasDuplicateObjects: false });
+    dump(
+      { upstreams, routes: Object.fromEntries(all) },
+      { lineWidth: -1, noRefs: true, quoteStyle: 'double' },
+    );
   const whole = write(routes);
   if (whole.length <= MOST_CHARACTERS) return whole;
   leaveOut('schemas', 'with all schemas the file would be too large');

@@ -327,11 +327,14 @@ describe('a problem', () => {
       ['routes:\n  "GET /a": { free: true, free: true }', /2:\d+ this name stands here twice/],
       ['a: 1\n---\na: 2', /more than one document/],
       ['upstreams: !!js/function x', /without a tag/],
+      ['%TAG ! tag:example.com,2000:\n---\na: !b 1', /without tags of its own/],
+      ['a: !!int "five"', /f\.yaml:1:10 this is no int/],
+      ['a: !!seq { b: 1 }', /another kind of value/],
       ['a: *b', /f\.yaml:1:4 /],
       ['a: &a [*a]', /nested more than 64/],
       ['? [1]\n: 2', /a name is a text/],
       ['__proto__: 1', /this name cannot be used/],
-      [`${'['.repeat(50_000)}`, /too deeply|f\.yaml/],
+      [`${'['.repeat(50_000)}`, /f\.yaml:1:\d+ the file is nested too deeply/],
       [
         `a: &a [x,x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 9 }, (_, i) => `b${i}: &${'bcdefghij'[i]} [${`*${'abcdefghij'[i]},`.repeat(10)}]`).join('\n')}`,
         /too many values/,
@@ -339,6 +342,19 @@ describe('a problem', () => {
       ['- a', /must be an object/],
     ];
     for (const [text, says] of rows) assert.match(told(text)[0] ?? '', says, text.slice(0, 60));
+  });
+
+  test('does not quote the line, in which a secret could stand', () => {
+    for (const text of [
+      'a: "top-secret',
+      'a: [top-secret',
+      'a: top-secret: b',
+      '\ttop-secret: 1',
+      'a: "top-secret\\q"',
+    ]) {
+      const [line = ''] = told(text);
+      assert(/f\.yaml:\d+:\d+ ./.test(line) && !line.includes('secret'), `${text}: ${line}`);
+    }
   });
 });
 
