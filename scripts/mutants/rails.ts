@@ -184,6 +184,19 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/relayer/ending-sender.ts',
+    tests: ['packages/core/src/relayer/ending-sender.test.ts'],
+    bugs: [
+      ['{once}, ', '{false}, '],
+      ['(isLostForGood(fate) && !order.once)', 'isLostForGood(fate)'],
+      [
+        "      fate = row.state === STATES.pending ? { status: 'unseen' } : await this.#fateOf(row);",
+        "      fate = { status: 'unseen' };",
+      ],
+      [' and state = 0 returning paid_by', ' returning paid_by'],
+    ],
+  },
+  {
     file: 'packages/core/src/relayer/store.ts',
     tests: ['packages/core/src/relayer/relayer.test.ts'],
     bugs: [

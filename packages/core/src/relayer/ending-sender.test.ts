@@ -162,6 +162,41 @@ test('its end has come: another one is made, once, by whoever asks; but none of 
   );
 });
 
+test('of what must be one for ever, a replica that looked too early makes no second one', async (t) => {
+  for (const [id, ends] of [
+    [
+      'fails',
+      (hash: string, setting: ReturnType<typeof settingOf>) =>
+        setting.landed.set(hash, { ok: false, final: true }),
+    ],
+    ['over', (_: string, setting: ReturnType<typeof settingOf>) => setting.pass(11n)],
+  ] as const) {
+    const setting = settingOf({ name: `${t.name} ${id}` });
+    setting.take = () => {};
+    const found = Promise.withResolvers<void>();
+    const slow = Promise.withResolvers<void>();
+    const late = setting.replica().deliver(
+      {
+        ...order(setting, { once: true }),
+        async make() {
+          found.resolve();
+          await slow.promise;
+          return { hash: 'late', raw: 'late', endsAt: 100n, paidBy: 'key' };
+        },
+      },
+      WAIT_MS,
+    );
+    await found.promise;
+    await setting.replica().deliver(order(setting, { once: true }), NO_WAIT_MS);
+    ends('1', setting);
+    const first = await setting.replica().deliver(order(setting, { once: true }), NO_WAIT_MS);
+    slow.resolve();
+    assert.deepEqual(await late, first, 'it is told what became of the first');
+    assert.deepEqual(setting.sent, ['1']);
+    assert.equal((await setting.rows()).length, 1);
+  }
+});
+
 test('one that landed and failed is made again only once that is final', async (t) => {
   const setting = settingOf(t);
   setting.take = (hash) => void setting.landed.set(hash, { ok: false, final: false });

@@ -142,7 +142,8 @@ class StoredSender implements EndingSender {
     if (row === null || (isLostForGood(fate) && !order.once)) {
       row = await this.#make(order);
       if (row === null) return null;
-      fate = { status: 'unseen' };
+      // Another replica's may have come to its end meanwhile.
+      fate = row.state === STATES.pending ? { status: 'unseen' } : await this.#fateOf(row);
     }
     return { hash: row.hash, fate: await this.#sendUntil(row, fate, { untilMs, enough: order.until }) };
   }
@@ -178,10 +179,10 @@ class StoredSender implements EndingSender {
   }
 
   /** Makes and stores a transaction. @returns what is stored, which may be somebody else's who was faster; null: not now */
-  async #make({ id, make }: Order): Promise<Row | null> {
+  async #make({ id, once, make }: Order): Promise<Row | null> {
     const made = await make();
     if (made === null) return null;
-    await this.#store(id, made);
+    await this.#store(id, once, made);
     const row = await this.#newest(id);
     if (row === null) throw new Error('what was stored is gone');
     return row;
@@ -245,12 +246,16 @@ class StoredSender implements EndingSender {
     return row ?? null;
   }
 
-  /** Stores a transaction unless somebody else was faster. */
-  async #store(id: string, made: EndingTransaction): Promise<void> {
+  /**
+   * Stores a transaction unless somebody else was faster: one that is still on its way or has landed keeps out all others,
+   * and one that must be the only one keeps them out whatever became of it since it was looked for.
+   */
+  async #store(id: string, once: boolean, made: EndingTransaction): Promise<void> {
     await this.#sql`
-      insert into ending_transactions (network, hash, id, raw, ends_at, opens_for, paid_by, created_at, sent_at)
+      insert into ending_transactions
+        (network, hash, id, raw, ends_at, opens_for, paid_by, only_one, created_at, sent_at)
       values (${this.#network}, ${made.hash}, ${id}, ${made.raw}, ${String(made.endsAt)}, ${made.opensFor ?? null},
-              ${made.paidBy}, ${this.#at()}, ${this.#at()})
+              ${made.paidBy}, ${once}, ${this.#at()}, ${this.#at()})
       on conflict do nothing`;
   }
 
