@@ -251,6 +251,23 @@ test('a guest that leaves while its call begins was never told to answer: the pr
   assert.equal(told, 'UPSTREAM_FAILED', 'and not by the end of its time');
 });
 
+test('of two words about a call the one that was taken first counts, also where the call runs', async () => {
+  const call = await begun();
+  // The replica that runs it has taken a word from afar, and has not ended it yet.
+  await database.sql`update gate_calls set state = 2 where run_id = ${call}`;
+  const asked = say(shop.url, 'finish', finishOf(call));
+  const look = setInterval(() => {
+    aheadMs += 20_000;
+  }, 50);
+  const { said } = await asked.finally(() => clearInterval(look));
+  aheadMs = 0;
+  assert.deepEqual([said.status, bodyOf({ said }).code], [503, 'OUTCOME_UNKNOWN']);
+  assert.equal(await spent(), 0n);
+  await database.sql`update gate_calls set state = 0 where run_id = ${call}`;
+  await say(shop.url, 'release', { call, why: 'test' });
+  assert.equal(await spent(), 0n);
+});
+
 test('whoever left before the answer pays for it only if it can be asked for again', async () => {
   const station = {
     route: 'GET /fastify/v1/stations/:id',
