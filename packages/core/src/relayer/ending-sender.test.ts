@@ -162,6 +162,23 @@ test('its end has come: another one is made, once, by whoever asks; but none of 
   );
 });
 
+test('a replica that was paused with another one signed finds that the first has landed, and sends nothing', async (t) => {
+  const setting = settingOf(t);
+  const [signed, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const make = async () => {
+    const made = { hash: 'late', raw: 'late', endsAt: 100n, paidBy: 'key' };
+    signed.resolve();
+    await goesOn.promise;
+    return made;
+  };
+  const late = setting.replica().deliver({ ...order(setting), make }, WAIT_MS);
+  await signed.promise;
+  const first = await setting.replica().deliver(order(setting), WAIT_MS);
+  goesOn.resolve();
+  assert.deepEqual(await late, first);
+  assert.deepEqual(setting.sent, ['1']);
+});
+
 test('of what must be one for ever, a replica that looked too early makes no second one', async (t) => {
   for (const [id, ends] of [
     [
