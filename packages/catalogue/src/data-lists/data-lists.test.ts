@@ -111,9 +111,9 @@ describe('a published list', () => {
 
   test('is taken over when the process that fetched it died', async () => {
     await database.sql`
-      insert into data_lists (name, next_at, lease)
-      values ('ofac-sdn', ${new Date(START_MS + 60_000).toISOString()}, gen_random_uuid()),
-             ('ofac-consolidated', ${new Date(START_MS + DAY_MS).toISOString()}, null)`;
+      insert into data_lists (name, next_at)
+      values ('ofac-sdn', ${new Date(START_MS + 60_000).toISOString()}),
+             ('ofac-consolidated', ${new Date(START_MS + DAY_MS).toISOString()})`;
     const { fetchDue } = replica();
     assert.equal(await fetchDue(), 0);
     nowMs += 61_000;
