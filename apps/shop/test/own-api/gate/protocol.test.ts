@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, test } from 'node:test';
+import { createGateStore } from '../../../../../packages/proxy/src/gate/gate-store.ts';
 import { openTestDatabase, type TestDatabase } from '../../database.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, callsOf, openCalls } from '../../fire/money.fixture.ts';
 import { until } from '../../fire/until.fixture.ts';
@@ -122,6 +123,19 @@ test('a guest sells its own routes at their prices, whatever it says', async () 
   assert.equal(said.price, '0.02');
   await say(shop.url, 'finish', finishOf(said.call, '{}', cheap));
   assert.equal(await spent(), PRICE_MICROS);
+});
+
+test('a HEAD with a key that could pay gets the terms, and begins nothing', async () => {
+  const head = {
+    route: 'GET /fastify/v1/stations/:id',
+    method: 'HEAD',
+    url: '/fastify/v1/stations/7',
+    body: null,
+    headers: ['x-api-key', key],
+  };
+  const { said } = await say(shop.url, 'begin', beginOf(key, head));
+  assert.deepEqual([said.do, said.status], ['answer', 402]);
+  assert.equal(await stored(), 0);
 });
 
 test('no guest ends the call of another one', async () => {
@@ -295,6 +309,17 @@ test('a server that ends gives back what its guests have not answered, and anoth
   const { said } = await say(other.url, 'finish', finishOf(call));
   assert.equal(said.status, 502);
   assert.equal(await spent(), 0n);
+});
+
+test('a call whose answer was taken a moment before is not given up', async () => {
+  const store = createGateStore(database.sql, nowMs);
+  const call = randomUUID();
+  await store.begin(call, 'fastify', -1_000);
+  await database.sql`update gate_calls set state = 2 where run_id = ${call}`;
+  assert.equal(await store.giveUp(call, { status: 503, headers: {}, body: null }), false);
+  assert.equal((await store.look(call, 'fastify'))?.outcome, null);
+  await database.sql`update gate_calls set state = 1 where run_id = ${call}`;
+  assert.equal(await store.giveUp(call, { status: 503, headers: {}, body: null }), true);
 });
 
 test('of a call whose process died with its answer, the outcome is unknown; without it, nothing was charged', async () => {
