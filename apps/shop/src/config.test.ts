@@ -151,6 +151,41 @@ test('who is believed about callers is one header of named proxies, and no token
   assert.deepEqual(twice(`desk:${one}, night:${other}`), []);
 });
 
+test('a provider for operators is one that nobody reads along with, and somebody must have a role', () => {
+  const known = { FAREBOX_SECRET: SECRET, ADMIN_OIDC_CLIENT_ID: 'farebox' };
+  const ADMIN_OIDC_ISSUER = 'https://accounts.example.com/';
+  const ADMIN_ROLES = 'email=Ann@Example.com:admin, https://claims.example/roles=a:b:money';
+  const provider = { ...known, ADMIN_OIDC_ISSUER, ADMIN_ROLES };
+  assert.deepEqual(problems(provider), []);
+  assert.deepEqual(readConfig(provider, DECLARED).operator.settings.roles, [
+    { claim: 'email', value: 'ann@example.com', role: 'admin' },
+    { claim: 'https://claims.example/roles', value: 'a:b', role: 'money' },
+  ]);
+  for (const issuer of [
+    'http://accounts.example.com',
+    'http://127.0.0.1.example.com',
+    'ftp://a.example',
+    'accounts',
+  ])
+    assert.match(problems({ ...provider, ADMIN_OIDC_ISSUER: issuer }).join(), /^ADMIN_OIDC_ISSUER: /, issuer);
+  assert.deepEqual(problems({ ...provider, ADMIN_OIDC_ISSUER: 'http://127.0.0.1:9' }), []);
+  for (const roles of [
+    'ann@example.com:admin',
+    'email=ann@example.com',
+    'email=ann@example.com:root',
+    '=a:read',
+  ])
+    assert.match(problems({ ...provider, ADMIN_ROLES: roles }).join(), /^ADMIN_ROLES: /, roles);
+  assert.deepEqual(problems({ ...known, ADMIN_OIDC_ISSUER }), [
+    'ADMIN_ROLES: must give somebody a role, since operators sign in at ADMIN_OIDC_ISSUER',
+    'ADMIN_ROLES: must give somebody the role admin, since there are no ADMIN_TOKENS',
+  ]);
+  assert.deepEqual(problems(known), ['ADMIN_OIDC_ISSUER: is needed beside ADMIN_OIDC_CLIENT_ID']);
+  assert.deepEqual(problems({ FAREBOX_SECRET: SECRET, ADMIN_OIDC_ISSUER, ADMIN_ROLES }), [
+    'ADMIN_OIDC_CLIENT_ID: is needed beside ADMIN_OIDC_ISSUER',
+  ]);
+});
+
 test('sandbox money and real money are never mixed: each variable that would is named, with what to do', () => {
   const key = `0x${'1'.repeat(64)}` as const;
   const wallet = privateKeyToAddress(key);

@@ -48,6 +48,8 @@ export interface TestServerOptions {
   /** Address of a sandbox for upstreams, from `startUpstreams`; without it none is configured. */
   upstreamsUrl?: string;
   nowMs?: () => number;
+  /** Where it listens, for what must be told its address before; any free port unless given. */
+  port?: number;
   /** Opens routes of other servers, which are sold beside the services; this server closes them. */
   routes?: () => OpenRoutes;
   /** Another list of parts than the product's. */
@@ -102,7 +104,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   );
   // A server that runs fetches its lists as its first job does; no jobs run here.
   if (options.upstreamsUrl !== undefined) await app.dataLists.fetchDue();
-  const url = await app.http.listen({ host: '127.0.0.1', port: 0 });
+  const url = await app.http.listen({ host: '127.0.0.1', port: options.port ?? 0 });
   const keys = createKeys(options.pools.sql, nowMs);
   const ledger = createLedger(options.pools, nowMs);
   return {

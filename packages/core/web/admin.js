@@ -1,10 +1,12 @@
 import { accountView } from './admin-account.js';
+import { accountingView } from './admin-accounting.js';
 import { actsTable } from './admin-act.js';
 import { callView, findView } from './admin-find.js';
 import { keysView } from './admin-keys.js';
+import { operatorsView } from './admin-operators.js';
 import { overviewView } from './admin-overview.js';
 import { servicesView } from './admin-services.js';
-import { ask, Refusal, rememberedToken, rememberToken } from './admin-session.js';
+import { ask, Refusal, rememberedToken, rememberToken, waysIn } from './admin-session.js';
 import { code } from './admin-tables.js';
 import { byId, el, notice } from './dom.js';
 
@@ -14,6 +16,11 @@ const message = byId('message');
 const view = byId('view');
 const views = byId('views');
 const leave = byId('leave');
+const provider = byId('provider');
+const tokensOff = byId('tokens-off');
+
+/** How operators sign in here. */
+let ways = { provider: null, token: true, session: false, problem: null };
 
 /** Who acts, and what can be done; null while nobody is let in. */
 let session = null;
@@ -44,6 +51,8 @@ const VIEWS = {
   keys: () => keysView(),
   services: () => servicesView(page),
   audit: () => auditView(),
+  accounting: () => accountingView(),
+  operators: () => operatorsView({ ...page, session }),
 };
 
 /** @param {{ quietly?: boolean }} how quietly: the same view again, so the focus stays where it is */
@@ -117,18 +126,32 @@ async function auditView() {
   return el('div', {}, el('h2', { tabindex: '-1' }, 'Audit log'), list);
 }
 
+/** Lets in whoever is signed in; else shows how to sign in. */
 async function open() {
-  if (rememberedToken() === '') return close();
+  const [, problem = null] = /^#sign-in-([A-Z_]{1,40})$/.exec(location.hash) ?? [];
   try {
-    session = await ask('session');
+    ways = await waysIn(problem);
   } catch (error) {
-    close({ forget: error instanceof Refusal && error.status === 401 });
+    close({ forget: false });
     page.tell('bad', error.message);
     return;
   }
-  form.hidden = true;
+  if (problem !== null) {
+    history.replaceState(null, '', location.pathname);
+    page.tell('bad', ways.problem ?? 'The sign-in did not hold. Sign in again.');
+  }
+  if (rememberedToken() === '' && !ways.session) return close();
+  try {
+    session = await ask('session');
+  } catch (error) {
+    const isOver = error instanceof Refusal && (error.status === 401 || error.status === 403);
+    close({ forget: isOver });
+    if (problem === null) page.tell('bad', error.message);
+    return;
+  }
+  for (const each of [form, provider, tokensOff]) each.hidden = true;
   input.value = '';
-  byId('actor').textContent = `signed in as ${session.actor}`;
+  byId('actor').textContent = `signed in as ${session.actor}, role ${session.role}`;
   for (const each of [views, view, leave]) each.hidden = false;
   await show();
 }
@@ -140,7 +163,12 @@ function close({ forget = true } = {}) {
   byId('actor').textContent = '';
   view.replaceChildren();
   for (const each of [views, view, leave]) each.hidden = true;
-  form.hidden = false;
+  provider.hidden = ways.provider === null;
+  byId('provider-hint').textContent = `At ${ways.provider}, which tells this server who you are.`;
+  form.hidden = !ways.token;
+  tokensOff.hidden = ways.token || ways.provider === null;
+  byId('token-emergency').hidden = ways.provider === null;
+  byId('token-submit').className = ways.provider === null ? '' : 'secondary';
 }
 
 form.addEventListener('submit', (event) => {
@@ -150,10 +178,22 @@ form.addEventListener('submit', (event) => {
   void open();
 });
 
-leave.addEventListener('click', () => {
+leave.addEventListener('click', async () => {
+  const byToken = session.by === 'token';
+  try {
+    if (!byToken) await ask('sign-out', {});
+  } catch (error) {
+    // A session that is over needs no end; any other one is still there.
+    if (!(error instanceof Refusal && error.status === 401)) return page.tell('bad', error.message);
+  }
   close();
-  page.tell('plain', 'You are signed out: this tab has forgotten your token.');
-  input.focus();
+  page.tell(
+    'plain',
+    byToken
+      ? 'You are signed out: this tab has forgotten your token.'
+      : 'You are signed out here. At the provider you may still be signed in.',
+  );
+  (byToken ? input : byId('provider-link')).focus();
 });
 
 window.addEventListener('hashchange', () => void show());

@@ -54,5 +54,25 @@ export const OPERATOR_BOOKS: Audited = {
           ? 'all acts of operators are gone'
           : `the digest of act ${r.number} (${r.id}) says that it, or one beside it, was changed or removed`,
     },
+    {
+      // The trigger `operator_trail_chained` has the same text.
+      name: 'every row of the trail of operators stands as it was written, after the one that was before it',
+      sql: `(select a.number from (
+              select *, lag(digest, 1, ${BEGINNING}) over (order by number) as before,
+                     lag(number, 1, 0::bigint) over (order by number) as number_before from operator_trail
+            ) a where a.number <> a.number_before + 1 or a.digest <> sha256(a.before || convert_to(
+              jsonb_build_array(a.number, to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), a.kind, a.actor,
+                a.issuer, a.subject, a.email, a.role, a.address, a.about)::text, 'UTF8'))
+              order by a.number limit 1)
+            union all
+            select coalesce(l.number, 0) from (values (1)) one left join (
+              select number, digest from operator_trail order by number desc limit 1
+            ) l on true
+            where not exists (
+              select 1 from operator_trail_head h
+              where h.number = coalesce(l.number, 0) and h.digest = coalesce(l.digest, ${BEGINNING})
+            ) limit 1`,
+      say: (r) => `the trail of operators was changed, or cut off, at row ${r.number}`,
+    },
   ],
 };

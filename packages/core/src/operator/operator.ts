@@ -1,4 +1,4 @@
-/** The operator's part of the server, put together: there only while there is a token for it. */
+/** The operator's part of the server, put together: there only while a token or a provider opens it. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { Derivation } from '../http/caller-address.ts';
@@ -18,6 +18,11 @@ import { createOperators, type OperatorToken } from './credentials.ts';
 import type { DeclaredCost } from './margin.ts';
 import { createProposals } from './proposals.ts';
 import { operatorRoutes } from './routes.ts';
+import { operatorCookies } from './sign-in/cookies.ts';
+import { People, type SessionBounds } from './sign-in/people.ts';
+import { createProvider, type ProviderSettings, type SignInProvider } from './sign-in/provider.ts';
+import { SIGNED_IN_PATH } from './sign-in/routes.ts';
+import { createTrail } from './trail.ts';
 
 export interface OperatorParts {
   sql: Database;
@@ -54,8 +59,15 @@ export interface OperatorParts {
   /** The keys of ours that pay for transactions on chains. */
   gas(): readonly GasStanding[];
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
+  /** The provider at which operators sign in, and how. */
+  signIn: ProviderSettings & SessionBounds;
+  signInSecret(): string | null;
+  /** The public address. */
+  baseUrl: string;
   /** Counts bad tokens by address: `REFUSALS_PER_MINUTE`. */
   refusalLimit: RateLimit;
+  /** Counts sign-ins by address: `SIGN_INS_PER_MINUTE`. */
+  signInLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
   /** How that address came about. */
   explainAddress(request: FastifyRequest): Derivation;
@@ -63,10 +75,15 @@ export interface OperatorParts {
   nowMs(): number;
 }
 
-/** @returns null without tokens at the start: then nothing of it is there, neither page nor job */
+/** @returns null without tokens and provider at the start: then nothing of it is there, neither page nor job */
 export function openOperatorDoor(tokens: () => readonly OperatorToken[], parts: OperatorParts) {
-  if (tokens().length === 0) return null;
-  const { sql, nowMs } = parts;
+  const provider = providerOf(parts);
+  if (tokens().length === 0 && provider === null) return null;
+  const { sql, nowMs, signIn, baseUrl } = parts;
+  const trail = createTrail(sql, nowMs);
+  const hasTokens = () => tokens().length > 0;
+  // Whoever signs in at a provider is one of several.
+  const isAlone = () => provider === null && tokens().length < 2;
   const verdicts = createBooksVerdicts(parts, nowMs);
   return {
     routes(app: FastifyInstance): void {
@@ -74,13 +91,27 @@ export function openOperatorDoor(tokens: () => readonly OperatorToken[], parts: 
         ...parts,
         cards: parts.cards !== null,
         operators: createOperators(tokens, parts),
+        provider,
+        trail,
+        hasTokens,
+        longestMs: signIn.longestMs,
+        cookies: operatorCookies(baseUrl),
+        people: new People({
+          sql,
+          trail,
+          issuer: provider?.issuer ?? null,
+          rules: signIn.rules,
+          bounds: signIn,
+          hasTokens,
+          nowMs,
+        }),
         acts: createActs({
           ...parts,
-          aloneUpToMicros: () => (tokens().length < 2 ? null : parts.secondAboveMicros),
+          aloneUpToMicros: () => (isAlone() ? null : parts.secondAboveMicros),
         }),
         proposals: createProposals({
           sql,
-          operators: () => tokens().length,
+          operators: () => (isAlone() ? 1 : 2),
           aboveMicros: parts.secondAboveMicros,
           nowMs,
         }),
@@ -90,4 +121,11 @@ export function openOperatorDoor(tokens: () => readonly OperatorToken[], parts: 
     },
     job: { name: 'prove-books', intervalMs: BOOKS_PROVED_EVERY_MS, run: verdicts.proveIfDue },
   };
+}
+
+function providerOf({ signIn, signInSecret, baseUrl, nowMs }: OperatorParts): SignInProvider | null {
+  const { issuer, clientId } = signIn;
+  if (issuer === null || clientId === null) return null;
+  const redirectUri = baseUrl + SIGNED_IN_PATH;
+  return createProvider({ ...signIn, issuer, clientId }, { redirectUri, secret: signInSecret, nowMs });
 }

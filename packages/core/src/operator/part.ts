@@ -5,10 +5,11 @@ import { REFUSALS_PER_MINUTE } from './credentials.ts';
 import { OPERATOR } from './declared.ts';
 import { type OperatorParts, openOperatorDoor } from './operator.ts';
 import { owedBy } from './owed.ts';
+import { SIGN_INS_PER_MINUTE } from './sign-in/routes.ts';
 
 export { OPERATOR };
 
-/** Opens the operator's page, its routes and jobs. Without a token there is neither page nor job. */
+/** Opens the operator's page, its routes and jobs. Without a token and a provider there is neither page nor job. */
 export function openOperator(
   house: House,
   { secrets, settings }: Configured<typeof OPERATOR.variables>,
@@ -40,7 +41,18 @@ export function openOperator(
     owed: (page) => owedBy(needs.parts(), page),
     sql: pools.sql,
     patient: pools.patient,
+    signIn: {
+      issuer: settings.oidcIssuer,
+      clientId: settings.oidcClientId,
+      scopes: settings.oidcScopes,
+      rules: settings.roles,
+      idleMs: settings.sessionIdleMinutes * 60_000,
+      longestMs: settings.sessionHours * 3_600_000,
+    },
+    signInSecret: () => secrets.reveal().oidcClientSecret,
+    baseUrl: house.baseUrl,
     refusalLimit: house.limitByAddress(REFUSALS_PER_MINUTE),
+    signInLimit: house.limitByAddress(SIGN_INS_PER_MINUTE),
     explainAddress: (request) => house.addresses.explain(request.raw),
     addressOf,
     logger,

@@ -33,6 +33,8 @@ export interface Proposals {
   proposed(order: Order, gift: Gift): Promise<Proposal | null>;
   /** Those that wait, oldest first; also those that were agreed to and whose act is not there, such as after a crash. */
   waiting(): Promise<Proposal[]>;
+  /** The operator who asked for one; null: there is no such proposal. */
+  askerOf(id: string): Promise<string | null>;
   /** Lets one that was agreed to wait again, because its act was refused. What was done stays ended. */
   reopen(id: string): Promise<void>;
   /**
@@ -90,6 +92,11 @@ export function createProposals(parts: ProposalsParts): Proposals {
         select * from operator_proposals p
         where ended is null or (ended = 'approved' and not ${isDone(sql)}) order by at limit ${MOST_WAITING}`;
       return rows.map(asProposal);
+    },
+
+    async askerOf(id) {
+      const [row] = await sql<{ actor: string }[]>`select actor from operator_proposals where id = ${id}`;
+      return row?.actor ?? null;
     },
 
     async reopen(id) {

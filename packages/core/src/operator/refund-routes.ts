@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { readParameters } from '../http/parameters.ts';
@@ -19,6 +19,8 @@ import {
 import type { Acts } from './acts.ts';
 import type { Gift } from './given-alone.ts';
 import { actKeyOf, type Proposals, proposalAsJson } from './proposals.ts';
+import type { People } from './sign-in/people.ts';
+import type { Operator } from './trail.ts';
 
 const MOST_REFUNDED_MICROS = usdToMicros('1000000');
 const MOST_GRANTED_MICROS = usdToMicros('10000');
@@ -73,7 +75,11 @@ export function giftRoutes(admin: FastifyInstance, parts: ActRouteParts & { prop
 /** Routes by which a second operator decides on a gift. */
 export function proposalRoutes(
   admin: FastifyInstance,
-  parts: ActRouteParts & { proposals: Proposals },
+  parts: ActRouteParts & {
+    proposals: Proposals;
+    /** Refuses whoever may not agree to what this asker asked for. */
+    refuseToAgree(request: FastifyRequest, asker: string): Promise<void>;
+  },
 ): void {
   const { acts, proposals, actorOf } = parts;
 
@@ -81,7 +87,10 @@ export function proposalRoutes(
 
   admin.post<{ Params: { proposal: string } }>('/proposals/:proposal/approve', async (request) => {
     const actor = actorOf(request);
-    const proposal = await proposals.approve(readParameters(uuid, request.params.proposal), actor);
+    const wantedId = readParameters(uuid, request.params.proposal);
+    const asker = await proposals.askerOf(wantedId);
+    if (asker !== null) await parts.refuseToAgree(request, asker);
+    const proposal = await proposals.approve(wantedId, actor);
     const { id: proposalId, accountId, reason, gift } = proposal;
     // Both names stand in the act. The key is the proposal's, so that to agree again is to ask for the same act.
     const order = {
@@ -103,6 +112,25 @@ export function proposalRoutes(
     const proposal = await proposals.decline(readParameters(uuid, request.params.proposal), actorOf(request));
     return { success: true, proposal: proposalAsJson(proposal) };
   });
+}
+
+/**
+ * Where people sign in, two of them must agree: one person may hold a token beside their own name.
+ *
+ * @throws Problem 409 SECOND_OPERATOR_NEEDED
+ */
+export async function refuseToAgree(
+  { person }: Operator,
+  asker: string,
+  { provider, people }: { provider: object | null; people: Pick<People, 'isPerson'> },
+): Promise<void> {
+  if (provider === null) return;
+  if (person !== null && (await people.isPerson(asker))) return;
+  throw new Problem(
+    409,
+    'SECOND_OPERATOR_NEEDED',
+    'Two operators who signed in at the provider must agree to this: one asks for it, and another agrees. A token counts as neither.',
+  );
 }
 
 function give(acts: Acts, order: GiftOrder, gift: Gift): Promise<ActDone> {

@@ -1,10 +1,11 @@
-/** The operator's page and what it asks. Nothing below `/admin` is there unless there is a token for it. */
+/** The operator's page and what it asks. Nothing below `/admin` is there unless there is a token or a provider for it. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
 import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
 import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
 import { sendProblem } from '../http/server.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
@@ -17,15 +18,27 @@ import type { Acts } from './acts.ts';
 import { booksAsJson, booksRoutes } from './books-routes.ts';
 import type { BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
+import { letIn } from './door.ts';
+import { exportRoutes } from './export-routes.ts';
 import { gasAsJson, railAsJson } from './gas.ts';
 import type { DeclaredCost } from './margin.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
+import { peopleRoutes } from './people-routes.ts';
 import { type Proposals, proposalAsJson } from './proposals.ts';
-import { giftRoutes, proposalRoutes } from './refund-routes.ts';
+import { giftRoutes, proposalRoutes, refuseToAgree } from './refund-routes.ts';
+import { type RouteRule, refuseBelow, ruleOf } from './roles.ts';
+import type { operatorCookies } from './sign-in/cookies.ts';
+import type { People } from './sign-in/people.ts';
+import type { SignInProvider } from './sign-in/provider.ts';
+import { signInRoutes } from './sign-in/routes.ts';
 import { stockRoutes } from './stock-routes.ts';
+import type { Operator, Trail } from './trail.ts';
+import { keepTrail } from './trail-hooks.ts';
 
 export interface OperatorRouteParts {
   sql: Database;
+  /** The database connections for readings that take long. */
+  patient: Database;
   operators: Operators;
   acts: Acts;
   stock: StockDesk;
@@ -50,6 +63,18 @@ export interface OperatorRouteParts {
   /** The keys of ours that pay for transactions on chains. */
   rails(): readonly RailStanding[];
   gas(): readonly GasStanding[];
+  people: People;
+  trail: Trail;
+  /** The provider at which operators sign in; null: tokens alone open the page. */
+  provider: SignInProvider | null;
+  cookies: ReturnType<typeof operatorCookies>;
+  /** How long a session lasts at most. */
+  longestMs: number;
+  hasTokens(): boolean;
+  refusalLimit: RateLimit;
+  signInLimit: RateLimit;
+  /** The public address. */
+  baseUrl: string;
   /** Sends the page itself. */
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   addressOf(request: FastifyRequest): string;
@@ -66,9 +91,6 @@ const overviewQuery = z.object({
 
 /** Serves `/admin` and everything below it. */
 export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts): void {
-  const { acts, records, verdicts, logger } = parts;
-  const actors = new WeakMap<FastifyRequest, string>();
-
   app.register(
     async (admin) => {
       keepPrivate(admin);
@@ -79,49 +101,107 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
       // No other origin may ask, so a browser that asks whether it may is told nothing.
       admin.options('/*', (_request, reply) => reply.code(204).send());
       admin.get('/', (request, reply) => parts.sendPage(request, reply));
-
-      await admin.register(api, { prefix: '/api' });
+      signInRoutes(admin, {
+        ...parts,
+        limit: parts.signInLimit,
+        takesTokens: async () => parts.hasTokens() && !(await parts.people.tokensAreOff()),
+      });
+      await admin.register(async (api) => apiRoutes(api, parts), { prefix: '/api' });
     },
     { prefix: '/admin' },
   );
+}
 
-  async function api(admin: FastifyInstance): Promise<void> {
-    admin.addHook('onRequest', async (request) => {
-      const address = parts.addressOf(request);
-      try {
-        actors.set(request, parts.operators.admit(request.headers.authorization, address));
-      } catch (error) {
-        // A flood of bad tokens must not become a flood of lines: who is told to wait was written down before.
-        if (error instanceof Problem && error.status === 401)
-          logger.warn({ address, path: request.routeOptions.url, code: error.code }, 'operator refused');
-        throw error;
-      }
-    });
-    const actorOf = (request: FastifyRequest): string => {
-      const actor = actors.get(request);
-      if (actor === undefined) throw new Error('a request came past the door');
-      return actor;
+/** Everything below `/admin/api`, each for operators of the role that `roles.ts` names. */
+function apiRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void {
+  const { acts, records, verdicts, logger, trail, addressOf } = parts;
+  requireRules(admin);
+  const operatorOf = letOperatorsIn(admin, parts);
+  keepTrail(admin, { trail, operatorOf, addressOf });
+
+  admin.get('/session', async (request) => {
+    const operator = operatorOf(request);
+    const { actor, role, person } = operator;
+    // A token has no session: that the page was opened by one is told here.
+    const about = { token: true };
+    if (person === null) await trail.note('sign_in', operator, { address: addressOf(request), about });
+    return {
+      actor,
+      role,
+      cards: parts.cards,
+      by: person === null ? 'token' : 'provider',
+      issuer: person?.issuer ?? null,
+      email: person?.email ?? null,
+      sessionId: person?.sessionId ?? null,
     };
+  });
 
-    admin.get('/session', async (request) => ({ actor: actorOf(request), cards: parts.cards }));
+  /** How the address of whoever asks this was derived: what the proxies in front make of it. */
+  admin.get('/caller', async (request) => callerAsJson(parts.explainAddress(request)));
 
-    /** How the address of whoever asks this was derived: what the proxies in front make of it. */
-    admin.get('/caller', async (request) => callerAsJson(parts.explainAddress(request)));
+  overviewRoutes(admin, parts);
+  booksRoutes(admin, { verdicts, logger });
+  accountRecordRoutes(admin, { records, acts });
+  peopleRoutes(admin, { ...parts, operatorOf });
+  exportRoutes(admin, parts);
+  const actorOf = (request: FastifyRequest): string => operatorOf(request).actor;
+  const acting = { acts, proposals: parts.proposals, logger, actorOf };
+  actRoutes(admin, acting);
+  giftRoutes(admin, acting);
+  proposalRoutes(admin, {
+    ...acting,
+    refuseToAgree: (request, asker) => refuseToAgree(operatorOf(request), asker, parts),
+  });
+  stockRoutes(admin, {
+    ...acting,
+    stock: parts.stock,
+    serviceCosts: parts.serviceCosts,
+    upstreamHealth: () => parts.upstreamHealth(),
+  });
+}
 
-    overviewRoutes(admin, parts);
-    booksRoutes(admin, { verdicts, logger });
-    accountRecordRoutes(admin, { records, acts });
-    const acting = { acts, proposals: parts.proposals, logger, actorOf };
-    actRoutes(admin, acting);
-    giftRoutes(admin, acting);
-    proposalRoutes(admin, acting);
-    stockRoutes(admin, {
-      ...acting,
-      stock: parts.stock,
-      serviceCosts: parts.serviceCosts,
-      upstreamHealth: () => parts.upstreamHealth(),
-    });
+/** Lets in who may ask a route. @returns the operator who sent a request that was let in */
+function letOperatorsIn(
+  admin: FastifyInstance,
+  parts: OperatorRouteParts,
+): (request: FastifyRequest) => Operator {
+  const operators = new WeakMap<FastifyRequest, Operator>();
+  admin.addHook('onRequest', async (request, reply) => {
+    const address = parts.addressOf(request);
+    try {
+      operators.set(request, await letIn(request, parts));
+    } catch (error) {
+      // A flood of bad tokens must not become a flood of lines: who is told to wait was written down before.
+      if (error instanceof Problem && error.status === 401)
+        parts.logger.warn({ address, path: request.routeOptions.url, code: error.code }, 'operator refused');
+      if (error instanceof Problem && error.code === 'SESSION_ENDED')
+        reply.header('set-cookie', parts.cookies.noSession());
+      throw error;
+    }
+    refuseBelow(operatorOf(request).role, ruleOfRequest(request).least);
+  });
+  function operatorOf(request: FastifyRequest): Operator {
+    const operator = operators.get(request);
+    if (operator === undefined) throw new Error('a request came past the door');
+    return operator;
   }
+  return operatorOf;
+}
+
+/** Stops the start at a route that no role is declared for. */
+function requireRules(admin: FastifyInstance): void {
+  admin.addHook('onRoute', ({ method, routePath }) => {
+    for (const each of [method].flat())
+      if (ruleOf(each, routePath) === undefined)
+        throw new Error(`roles.ts does not say which role may ask ${each} /admin/api${routePath}`);
+  });
+}
+
+function ruleOfRequest(request: FastifyRequest): RouteRule {
+  const { method, url = '' } = request.routeOptions;
+  const rule = ruleOf([method].flat()[0] ?? '', url.slice('/admin/api'.length));
+  if (rule === undefined) throw new Error(`there is no rule for ${url}`);
+  return rule;
 }
 
 /** Everything at a glance, and the pages of what does not fit there. */

@@ -1,0 +1,240 @@
+/**
+ * The books by day, for an accountant: what each day moved, by rail and service, and what it cost. Days are those of UTC. The amounts of
+ * the ledger's lines add up to the balances that `npm run books` proves.
+ */
+import type { Database } from '../db/connection.ts';
+import { houseAccountName } from '../ledger/accounts.ts';
+import { microsToUsd } from '../ledger/money.ts';
+import type { DeclaredCost } from './margin.ts';
+
+export const MOST_ACCOUNTING_DAYS = 366;
+const DAY_MS = 86_400_000;
+/** Bound on the time of one day's sums. */
+const DAY_TIMEOUT_MS = 60_000;
+
+/** The subject of a line. */
+type AccountingKind =
+  | 'revenue'
+  | 'refund'
+  | 'dispute'
+  | 'credit_sold'
+  | 'credit_given'
+  | 'share'
+  | 'loss'
+  | 'other'
+  | 'source_cost'
+  | 'gas'
+  | 'provider_fee'
+  | 'end';
+
+/** One line. `amountUsd` of `debit` and `credit` is the ledger's: it left the one account for the other. */
+export interface AccountingLine {
+  /** Such as `2026-11-29`, in UTC; of the last line: the day after which nothing is left out. */
+  day: string;
+  kind: AccountingKind;
+  rail: string | null;
+  service: string | null;
+  /** The ledger's word for why it moved; null: it is not in the ledger. */
+  code: string | null;
+  /** House accounts by name; `customers` are all others. */
+  debit: string | null;
+  credit: string | null;
+  count: string;
+  /** Null: not known, as `note` says. */
+  amountUsd: string | null;
+  /** The cost of gas, in the smallest unit of what pays for transactions on `unit`, a chain (CAIP-2). */
+  units: string | null;
+  unit: string | null;
+  note: string | null;
+}
+
+export const COLUMNS = [
+  ...(['day', 'kind', 'rail', 'service', 'code', 'debit', 'credit', 'count'] as const),
+  ...(['amountUsd', 'units', 'unit', 'note'] as const),
+];
+
+/** Transfers of one kind on one day: the only thing that is read of the ledger. */
+interface Moved {
+  code: string;
+  debit: bigint;
+  credit: bigint;
+  service: string | null;
+  disputed: boolean;
+  transfers: bigint;
+  micros: bigint;
+}
+
+/**
+ * Sums what was posted on one day, by code, accounts and service.
+ *
+ * @param day its first millisecond, in UTC
+ */
+async function movedOn(sql: Database, dayMs: number): Promise<readonly Moved[]> {
+  const [from, to] = [new Date(dayMs).toISOString(), new Date(dayMs + DAY_MS).toISOString()];
+  return sql.begin('isolation level repeatable read read only', async (transaction) => {
+    await transaction`select set_config('statement_timeout', ${String(DAY_TIMEOUT_MS)}, true)`;
+    return transaction<Moved[]>`
+      select t.code, case when t.debit_account < 1000 then t.debit_account else 1000 end as debit,
+             case when t.credit_account < 1000 then t.credit_account else 1000 end as credit,
+             c.service, o.dispute is not null as disputed, count(*) as transfers, sum(t.amount_micros)::bigint as micros
+      from ledger_transfers t
+      left join calls c on t.code = 'call' and c.account_id = t.account_id and c.id = t.id
+      left join card_orders o on t.code in ('card_reversal', 'card_reversal_undone')
+        and o.id = substring(t.note from '^order ([0-9a-f-]{36})$')::uuid
+      where t.phase in (1, 3) and t.created_at >= ${from} and t.created_at < ${to}
+      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`;
+  });
+}
+
+/**
+ * Every line from one day to another, both included, and one that says that these were all.
+ *
+ * @param from the first millisecond of the first day, in UTC
+ */
+export async function* accountingLines(
+  sql: Database,
+  { fromMs, toMs, costs }: { fromMs: number; toMs: number; costs: readonly DeclaredCost[] },
+): AsyncGenerator<AccountingLine> {
+  const costOf = new Map(costs.map(({ service, costMicros }) => [service, costMicros]));
+  let count = 0;
+  for (let dayMs = fromMs; dayMs <= toMs; dayMs += DAY_MS) {
+    const day = new Date(dayMs).toISOString().slice(0, 10);
+    const moved = await movedOn(sql, dayMs);
+    const lines = [
+      ...moved.map((each) => lineOf(day, each)),
+      ...sourceCosts(day, moved, costOf),
+      ...cardFees(day, moved),
+      ...(await gasOn(sql, day)),
+    ];
+    count += lines.length;
+    yield* lines;
+  }
+  const day = new Date(toMs).toISOString().slice(0, 10);
+  yield { ...EMPTY, day, kind: 'end', count: String(count), note: 'these are all lines' };
+}
+
+const EMPTY: AccountingLine = {
+  day: '',
+  kind: 'other',
+  rail: null,
+  service: null,
+  code: null,
+  debit: null,
+  credit: null,
+  count: '0',
+  amountUsd: null,
+  units: null,
+  unit: null,
+  note: null,
+};
+
+function lineOf(day: string, moved: Moved): AccountingLine {
+  const { code, service, transfers, micros } = moved;
+  const [debit, credit] = [nameOf(moved.debit), nameOf(moved.credit)];
+  return {
+    ...EMPTY,
+    day,
+    kind: kindOf(moved, debit, credit),
+    rail: railOf(debit) ?? railOf(credit),
+    service,
+    code,
+    debit,
+    credit,
+    count: String(transfers),
+    amountUsd: microsToUsd(micros),
+  };
+}
+
+function nameOf(account: bigint): string {
+  return account >= 1_000n ? 'customers' : (houseAccountName(account) ?? String(account));
+}
+
+function railOf(account: string): string | null {
+  return account.startsWith('revenue_') ? account.slice('revenue_'.length) : null;
+}
+
+function kindOf({ code, disputed }: Moved, debit: string, credit: string): AccountingKind {
+  if (disputed) return 'dispute';
+  if (code.startsWith('share')) return 'share';
+  if (/^(card_reversal|key_reversal)/.test(code)) return 'refund';
+  if (debit.startsWith('revenue_')) return 'refund';
+  if (credit.startsWith('revenue_')) return 'revenue';
+  if (/loss|lost/.test(code)) return 'loss';
+  if (/_grant$|_bonus$|_expiry$/.test(code)) return 'credit_given';
+  if (['card_payment', 'usdc_topup', 'sold_key', 'sold_key_trial', 'debt_paid'].includes(code))
+    return 'credit_sold';
+  return 'other';
+}
+
+/** The cost of the sources of the day's captured calls, as `SERVICE_COSTS_USD` declares it. */
+function sourceCosts(
+  day: string,
+  moved: readonly Moved[],
+  costOf: ReadonlyMap<string, bigint>,
+): AccountingLine[] {
+  const calls = new Map<string, bigint>();
+  for (const { code, service, transfers } of moved)
+    if (code === 'call' && service !== null) calls.set(service, (calls.get(service) ?? 0n) + transfers);
+  return [...calls].map(([service, count]) => {
+    const cost = costOf.get(service);
+    return {
+      ...EMPTY,
+      day,
+      kind: 'source_cost' as const,
+      service,
+      count: String(count),
+      amountUsd: cost === undefined ? null : microsToUsd(cost * count),
+      note:
+        cost === undefined
+          ? 'SERVICE_COSTS_USD names no cost of this service'
+          : 'calls that were charged, at the cost of SERVICE_COSTS_USD now',
+    };
+  });
+}
+
+/** That there are fees of the card provider, which this server is not told. */
+function cardFees(day: string, moved: readonly Moved[]): AccountingLine[] {
+  const payments = moved
+    .filter(({ code }) => code === 'card_payment')
+    .reduce((sum, { transfers }) => sum + transfers, 0n);
+  if (payments === 0n) return [];
+  const note = 'not known here: the card provider’s own report has its fees';
+  return [{ ...EMPTY, day, kind: 'provider_fee', rail: 'card', count: String(payments), note }];
+}
+
+/** The cost of transactions of the server's own keys, in the coin of their chain. */
+async function gasOn(sql: Database, day: string): Promise<AccountingLine[]> {
+  const rows = await sql<
+    { network: string; address: string; transactions: number; priced: number; spent: string }[]
+  >`
+    select network, address, transactions, priced, spent::text from gas_spent where day = ${day}::date order by network, address`;
+  return rows.map(({ network, address, transactions, priced, spent }) => ({
+    ...EMPTY,
+    day,
+    kind: 'gas' as const,
+    count: String(transactions),
+    units: spent,
+    unit: network,
+    note:
+      priced === transactions
+        ? `by ${address}`
+        : `by ${address}; the chain told the cost of ${priced} of ${transactions} transactions`,
+  }));
+}
+
+/** The header of the CSV form (RFC 4180). */
+export const CSV_HEAD = `${COLUMNS.join(',')}\r\n`;
+
+export function asCsv(line: AccountingLine): string {
+  return `${COLUMNS.map((name) => cell(line[name])).join(',')}\r\n`;
+}
+
+/**
+ * A cell. Spreadsheets take what begins with one of `= + - @`, a tab or a line's end for a formula: an apostrophe keeps it text. No amount
+ * here begins with a sign.
+ */
+function cell(value: string | null): string {
+  const text = value ?? '';
+  const safe = /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
