@@ -110,7 +110,7 @@ function lookAtWatching({ operator, operations }: ExaminationParts['config']): L
             'Set it, and the alarms of docs/metrics.md.',
           )
         : says.fine('/metrics is open to whoever has the token'),
-      operator.secrets.reveal().tokens.length === 0
+      operator.secrets.reveal().tokens.length === 0 && operator.settings.oidcIssuer === null
         ? says.note('ADMIN_TOKENS is not set: there is no operator’s page, and nobody can refund', 'Set it.')
         : says.fine('the operator’s page is open'),
     ],
