@@ -11,6 +11,7 @@ import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { GATE_MUTANTS } from './mutants/gate.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
+import { OPERATOR_MUTANTS } from './mutants/operators.ts';
 import { PAGE_MUTANTS } from './mutants/pages.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
 import { PROXY_MUTANTS } from './mutants/proxy.ts';
@@ -40,6 +41,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PROXY_PRICES_MUTANTS,
   ...CLIENT_MUTANTS,
   ...CATALOGUE_MUTANTS,
+  ...OPERATOR_MUTANTS,
   ...PAGE_MUTANTS,
   ...GATE_MUTANTS,
 ].flatMap(mutantsIn);
