@@ -38,8 +38,8 @@ export const OPERATOR_MUTANTS: readonly MutantsOfFile[] = [
       ["row.role_set === 'none') return null;", "row.role_set === 'none') return 'read';"],
       ['(now - bounds.idleMs)}`;\n    if (row', '(0)}`;\n    if (row'],
       ['s.ended_at is null and s.ends_at > ', 's.ended_at is null and now() > '],
-      ['if (access?.off === true || !parts.hasTokens()) throw lastAdmin();', ''],
-      ['access?.off === true && (await admins(on)).length > 0', 'access?.off === true'],
+      ['if (access?.off === true || !hasTokens()) throw lastAdmin();', ''],
+      ['access?.off === true && (await this.#admins(sql)).length > 0', 'access?.off === true'],
     ],
   },
   {
