@@ -38,6 +38,11 @@ const COMMANDS = {
     args: ['apps/shop/src/commands/operators.ts'],
     install: 'product',
   },
+  recover: {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/shop/src/commands/recover.ts'],
+    install: 'product',
+  },
   signer: { program: 'apps/shop/src/commands/signer.ts', install: 'product' },
   import: { program: 'apps/shop/src/commands/import.ts', install: 'product' },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },

@@ -19,6 +19,7 @@ import { PROXY_PRICES_MUTANTS } from './mutants/proxy-prices.ts';
 import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
 import { QUEUES_MUTANTS } from './mutants/queues.ts';
 import { RAILS_MUTANTS } from './mutants/rails.ts';
+import { RECOVERY_MUTANTS } from './mutants/recovery.ts';
 import { SECRET_MUTANTS } from './mutants/secrets.ts';
 import { STOCK_MUTANTS } from './mutants/stock.ts';
 
@@ -27,6 +28,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PAID_CALL_MUTANTS,
   ...PROXY_MUTANTS,
   ...STOCK_MUTANTS,
+  ...RECOVERY_MUTANTS,
   ...SECRET_MUTANTS,
   ...CALLER_ADDRESS_MUTANTS,
   ...RAILS_MUTANTS,

@@ -167,6 +167,7 @@ describe('a table has one owner,', () => {
     card_orders: 'cards',
     credit_origins: 'keys',
     data_lists: 'data-lists',
+    database_lineage: 'recovery',
     device_exports: 'devices',
     device_fleets: 'devices',
     device_offers: 'devices',
@@ -203,6 +204,8 @@ describe('a table has one owner,', () => {
     paid_requests: 'paid-call',
     payments_in_flight: 'paid-call',
     purchase_brake: 'cards',
+    recoveries: 'recovery',
+    recovered_sales: 'recovery',
     refunds: 'paid-call',
     relayer_transactions: 'relayer',
     relayers: 'relayer',
@@ -254,6 +257,10 @@ describe('a table has one owner,', () => {
 
   /** The parts that read tables of other owners, and why. */
   const READERS: Record<string, readonly [because: string, ...tables: string[]]> = {
+    recovery: [
+      'what the database knows is compared with what the world knows',
+      ...['calls', 'ledger_transfers', 'refunds', 'replicas', 'settlements'],
+    ],
     cards: [
       'a purchase goes to its account, a debt follows what was spent of it',
       ...['account_freezes', 'api_keys', 'calls', 'credit_origins', 'ledger_accounts', 'ledger_transfers'],

@@ -213,6 +213,11 @@ export const CORE: House = {
       because: 'The paid call knows sold keys only as a capability of a service.',
     },
     {
+      room: 'recovery/',
+      knows: ['cards/', 'db/', 'ledger/', 'paid-call/', 'rails/on-chain/'],
+      because: 'It puts right what all ways to pay have sold; nothing that is sold knows of it.',
+    },
+    {
       room: 'stock/',
       knows: ['service/', 'ledger/money.ts', 'db/', 'http/problem.ts'],
       because: 'What is sold, and at which price, is decided without knowing how it is paid.',

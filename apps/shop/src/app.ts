@@ -26,6 +26,7 @@ import type { Part } from '@farebox/core/part';
 import { creditsRail } from '@farebox/core/rails/credits/rail';
 import { MPP, openMpp, openMppDoor } from '@farebox/core/rails/mpp/part';
 import { openReceipts, openX402, X402 } from '@farebox/core/rails/x402/part';
+import { openRecovery } from '@farebox/core/recovery/part';
 import { openGas } from '@farebox/core/relayer/part';
 import { openSecretRegister, SECRETS } from '@farebox/core/secrets/part';
 import { openSoldKeys, SOLD_KEYS } from '@farebox/core/sold-keys/part';
@@ -57,12 +58,11 @@ type AppNeeds = HouseNeeds & {
 
 /** Puts the server together. It does not listen yet, and its jobs do not run yet. */
 export function createApp({ config, routes, source, ...given }: AppNeeds) {
-  const { nowMs, pools } = given;
   const { host, production, publicUrl } = config.house;
   const known = { elsewhere: routes?.now.elsewhere ?? [], errorCodes: GUIDES.errors };
   const house = openHouse(config.house, { ...given, ...known });
   const secrets = config.secrets.secrets.reveal().versions;
-  const ledger = createLedger(pools, nowMs);
+  const ledger = createLedger(given.pools, given.nowMs);
   const seal = createAnswerSeal(secrets);
   const metrics = createCallMetrics();
   const register = openSecretRegister(house, config.secrets, seal);
@@ -84,7 +84,9 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const credits = creditsRail(house, { keys, debts, walletsPay, chargesCards: cards !== null });
   // Who sends a payment beside a key means the payment: clients keep sending a key that ran dry.
   const rails = [x402.rail, ...byMpp.elsewhere, credits];
+  const recovery = openRecovery(house, config.database, () => sales.replicaId());
   const sales = openSales(house, config.paidCall.settings, {
+    rewound: recovery.rewound,
     ledger,
     seal,
     metrics,
@@ -97,12 +99,12 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const atX402 = openX402Door(house, { rails, sales });
   const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
   const pages = openGuidedPages(house);
-  const offered = { x402: byX402.offer, mpp: byMpp.offer };
   const shown = { pages, sales, parts: () => parts, cardCheckout: cards !== null };
   const desk = { ledger, keys, cardMoney, pages, parts: () => parts, stock: stock.desk, gas: gas.standings };
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
+    recovery,
     stock,
     register,
     openOperations(house, config.operations, { parts: () => parts, publicUrl }),
@@ -122,7 +124,11 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
     byX402,
     byMpp,
-    openDiscovery(house, config.paidCall.settings, secrets, { ...shown, ...offered }),
+    openDiscovery(house, config.paidCall.settings, secrets, {
+      ...shown,
+      x402: byX402.offer,
+      mpp: byMpp.offer,
+    }),
     atX402,
     openMppDoor(house, { mpp: byMpp.mpp, sales, x402: x402.rail, credits }),
     openMcp(house, config.mcp, { sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),
@@ -140,8 +146,19 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
       sources: sources.forOperator,
     }),
   ];
+  const ofMoney = {
+    keys,
+    ledger,
+    trials,
+    cards,
+    debts,
+    walks,
+    x402,
+    byMpp,
+    sales,
+    dataLists: sources.dataLists,
+  };
   const { calls, reconciler, settlementFinisher } = sales;
-  const ofMoney = { keys, ledger, trials, cards, debts, walks, dataLists: sources.dataLists };
   const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall, reload: stock.reload };
   return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls };
 }

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pino from 'pino';
 import { loadServices } from '../../../packages/catalogue/src/services/registry.ts';
 import { ABOUT_TAGS } from '../../../packages/catalogue/src/services/tags.ts';
@@ -25,6 +27,7 @@ import { watchLog } from './operator/log-secrets.fixture.ts';
 /** No test asks a real chain; one that needs a chain starts its own. */
 const CHAIN_NAMES: readonly UpstreamName[] = [...EVM_CHAIN_NAMES, 'solana'];
 const SECRET = 'a-secret-of-the-tests-and-of-nothing-else';
+const NO_FOLDER = join(tmpdir(), 'farebox-no-such-folder');
 
 export interface TestServer {
   url: string;
@@ -61,6 +64,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const log: string[] = [];
   const environment = {
     FAREBOX_SECRET: SECRET,
+    // Nobody has restored anything there.
+    FAREBOX_DATA_DIR: NO_FOLDER,
     RATE_LIMIT_PER_ADDRESS: '1000000',
     // By default trials come evenly over the day, so a test that takes several would pass or fail by the hour.
     TRIAL_BUDGET_USD_PER_DAY: 'none',

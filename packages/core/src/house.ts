@@ -8,6 +8,7 @@ import type { ProxyTrust } from './http/caller-address.ts';
 import { createAddressReader, proxyNotices } from './http/proxy-check.ts';
 import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { allowBrowsers, createHttpServer } from './http/server.ts';
+import { refuseWhileShut } from './http/shut.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
 import { callsBought } from './service/calls-bought.ts';
@@ -146,6 +147,8 @@ export function assemble(
       routes.push({ method: each, path: url, ...(operation === undefined ? {} : { operation }) });
   });
   allowBrowsers(http, () => parts.flatMap(({ requestHeaders = [] }) => requestHeaders));
+  const shut = () => firstOf(parts, (part) => part.shut?.() ?? null);
+  refuseWhileShut(http, shut);
   for (const part of parts) part.routes?.(http);
   const leave = () => {
     for (const part of parts) part.drain?.();
@@ -155,7 +158,7 @@ export function assemble(
     http,
     parts,
     routes,
-    jobs: [
+    jobs: waitingWhileShut(shut, [
       ...parts.flatMap(({ jobs = [] }) => jobs),
       {
         name: 'resume-relayers',
@@ -172,7 +175,7 @@ export function assemble(
         intervalMs: SQL_TEXTS_EVERY_MS,
         run: () => bringSqlTexts(house.pools.patient),
       },
-    ],
+    ]),
     async prepare(patience) {
       const notices = proxyNotices(proxyTrust, { host, publicUrl });
       for (const { level, message } of notices) house.logger[level](message);
@@ -192,4 +195,21 @@ export function assemble(
       await Promise.all(others.map((part) => part.close?.()));
     },
   };
+}
+
+function firstOf<T>(parts: readonly Part[], say: (part: Part) => T | null): T | null {
+  for (const part of parts) {
+    const said = say(part);
+    if (said !== null) return said;
+  }
+  return null;
+}
+
+/** The jobs, of which those that may move money do nothing while the shop is shut. */
+function waitingWhileShut(shut: () => string | null, jobs: readonly Job[]): Job[] {
+  return jobs.map((job) =>
+    job.whileShut === true
+      ? job
+      : { ...job, run: async (stopping) => (shut() === null ? job.run(stopping) : undefined) },
+  );
 }

@@ -65,6 +65,22 @@ async function command(name: string, port: number, program: string, ...args: str
 }
 
 const BOOKS = 'apps/shop/src/commands/books.ts';
+const RECOVER = 'apps/shop/src/commands/recover.ts';
+
+/** A restored installation sells nothing until somebody has looked for what was sold since: here, nothing. */
+async function open(name: string, { port, url }: { port: number; url: string }): Promise<void> {
+  const isReady = async () => (await fetch(`${url}/health/ready`)).ok;
+  assert.equal(await isReady(), false);
+  assert.match(
+    await command(name, port, 'run.ts', RECOVER),
+    /Nothing was sold since.*\nNothing was changed\./,
+  );
+  assert.equal(await isReady(), false);
+  const said = await command(name, port, 'run.ts', RECOVER, '--apply', '--by', 'test', '--compared');
+  assert.match(said, /the shop is open/);
+  while (!(await isReady())) await new Promise((next) => setTimeout(next, 100));
+}
+
 const posting = (body: unknown, headers: Record<string, string> = {}) => ({
   method: 'POST',
   headers: { 'content-type': 'application/json', ...headers },
@@ -119,6 +135,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   );
   const restored = await start('restored');
   assert.equal(restored.key, '', 'the key of the first start is known there');
+  await open('restored', restored);
   const again = await fetch(
     `${restored.url}/x402/first-call`,
     posting({}, { 'x-api-key': original.key, 'idempotency-key': 'before' }),
@@ -143,6 +160,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   await command('restored', restored.port, 'backup.ts', join(folder, 'cold'));
   await command('thawed', restored.port, 'restore.ts', join(folder, 'cold'));
   const thawed = await start('thawed');
+  await open('thawed', thawed);
   assert.equal(
     (await fetch(`${thawed.url}/api/keys/me`, { headers: { 'x-api-key': original.key } })).status,
     200,

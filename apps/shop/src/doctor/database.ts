@@ -2,6 +2,7 @@
 import type { Database } from '@farebox/core/db/connection';
 import { readSchema } from '@farebox/core/db/migrate';
 import { countReplicas } from '@farebox/core/db/replicas';
+import { inWords, openRecoveryIn } from '@farebox/core/recovery/lineage';
 import { type Finding, findingsOf, type Look } from './finding.ts';
 
 const OLDEST_VERSION = 15;
@@ -39,6 +40,7 @@ export function lookAtDatabase(parts: {
       const schema = await schemaOf(sql);
       const replicas = schema.verdict === 'fine' ? await countReplicas(sql) : 0;
       const found = [versionOf(facts), keptOf(facts), schema, roomOf(facts, maxConnections, replicas)];
+      if (schema.verdict === 'fine') found.push(...(await newnessOf(sql)));
       return isEmbedded
         ? [...found, says.note('it is the embedded one, for one machine and one server process')]
         : found;
@@ -72,6 +74,14 @@ function roomOf({ most, reserved, open }: Facts, maxConnections: number, replica
         told,
         `Set max_connections to ${needed + reserved} or more, or DATABASE_MAX_CONNECTIONS lower.`,
       );
+}
+
+/** Whether it is as new as the world around it. */
+async function newnessOf(on: Database): Promise<Finding[]> {
+  const recovery = await openRecoveryIn(on);
+  return recovery === null
+    ? []
+    : [says.mend(inWords(recovery), 'Run npm run recover, and then again with --apply --by NAME.')];
 }
 
 async function schemaOf(on: Database): Promise<Finding> {

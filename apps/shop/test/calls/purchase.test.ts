@@ -13,6 +13,7 @@ import { type CardWorld, startCardWorld } from '../cards.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 
+const SECRETS = secretsOf(['a-secret-of-the-tests-and-of-nothing-else']);
 const PURCHASE = '/api/m2m/credits/purchase';
 const SECRET = 'a-secret-of-the-tests-and-of-nothing-else';
 const HOUR_MS = 3_600_000;
@@ -485,6 +486,7 @@ test('what was refused is not tried again, whatever the provider would say now',
   };
   const reconciler = createOrderReconciler({
     sql,
+    secrets: SECRETS,
     orders,
     ledger,
     keys,
@@ -523,6 +525,7 @@ test('a crash between the charge and the books: whoever looks next finds the cha
   const { orders, provider: cardProvider, recharges } = cards;
   const reconciler = createOrderReconciler({
     sql,
+    secrets: SECRETS,
     orders,
     provider: cardProvider,
     keys,
@@ -576,6 +579,7 @@ test('a charge that was begun in time is not given up by whoever read the order 
   const ahead = () => now() + 16 * 60_000;
   const late = createOrderReconciler({
     sql,
+    secrets: SECRETS,
     provider: cardProvider,
     ledger,
     keys,

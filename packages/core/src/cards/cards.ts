@@ -10,6 +10,7 @@ import type { Mailer } from '../mail/mailer.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Debts } from './disputes/debts.ts';
 import type { ReversalWalks } from './disputes/reversal-walks.ts';
+import { createForgottenOrders, type ForgottenOrders } from './orders/forgotten-orders.ts';
 import {
   createInbox,
   EVENTS_AT_ONCE,
@@ -51,6 +52,7 @@ export interface Cards {
   checkout: Checkout;
   purchases: Purchases;
   inbox: Inbox;
+  forgotten: ForgottenOrders;
   recharges: AutoRecharges;
   /** Sends money back that a paid order brought, once for each key. */
   refund(refund: OrderRefund): Promise<RefundOutcome>;
@@ -113,9 +115,11 @@ export function openCards(parts: CardParts): Cards {
     limits,
     onUnknown: (orderId, error) => parts.onError(`outcome of order ${orderId}`, error),
   });
+  const forgotten = createForgottenOrders(common);
   const inbox = createInbox({
     ...common,
     reconciler,
+    forgotten,
     onError: (eventId, error) => parts.onError(`event ${eventId}`, error),
     onForgotten: (payments) =>
       parts.onError(
@@ -134,6 +138,7 @@ export function openCards(parts: CardParts): Cards {
     checkout,
     purchases,
     inbox,
+    forgotten,
     recharges,
     sweep: () => sweeper.sweep(),
 

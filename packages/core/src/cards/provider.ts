@@ -84,9 +84,22 @@ export class EmailRefused extends Error {}
 /** A message that the provider did not sign, or not lately. */
 export class NotSigned extends Error {}
 
+/** What the provider kept of an order, and its payment. */
+export interface KeptOrder {
+  /** The page on which it was paid; null: it was charged, or only its payment was asked for. */
+  sessionId: string | null;
+  /** The texts that were given to be kept with it. */
+  note: Readonly<Record<string, string>>;
+  email: string | null;
+  /** Null until somebody has tried to pay. */
+  payment: PaymentFacts | null;
+}
+
 export interface CardProvider {
   openSession(order: {
     orderId: string;
+    /** Kept with the order, for whoever asks for it later. */
+    note: Readonly<Record<string, string>>;
     amountMicros: bigint;
     /** The title that the person reads beside the amount. */
     title: string;
@@ -108,6 +121,7 @@ export interface CardProvider {
   /** Charges a card while its owner is away; the same order is charged once, however often it is asked. */
   charge(order: {
     orderId: string;
+    note: Readonly<Record<string, string>>;
     amountMicros: bigint;
     customerId: string;
     paymentMethodId: string;
@@ -115,6 +129,8 @@ export interface CardProvider {
     email: string | null;
   }): Promise<ChargeOutcome>;
   payment(paymentIntentId: string): Promise<PaymentFacts | null>;
+  /** What was kept of an order, found by its page or else by its payment; null: there is none. */
+  kept(of: { sessionId: string | null; paymentIntentId: string | null }): Promise<KeptOrder | null>;
   /** Ends a payment that nobody will see through, if that is still possible. @returns how it stands then */
   cancel(paymentIntentId: string): Promise<PaymentFacts>;
   /** The payment of an order, found by its customer; null: there is none. */

@@ -253,3 +253,32 @@ describe('side by side', { concurrency: true }, () => {
     await next.stop();
   });
 });
+
+test('a process notices that an older database has taken the place of the one that it knew', async (t) => {
+  const { database, free } = await setting(t);
+  let rewound = 0;
+  const replica = createReplica({
+    sql: database.sql,
+    clock: database.clock,
+    nowMs: Date.now,
+    free,
+    ended: async () => {},
+    rewound: () => {
+      rewound += 1;
+    },
+  });
+  t.after(() => replica.stop());
+  await replica.start();
+  const id = String(replica.id());
+  const beats = async () => {
+    const [row] = await database.sql<{ beats: bigint }[]>`select beats from replicas where id = ${id}`;
+    return row?.beats ?? -1n;
+  };
+  await until('two signs of life', async () => (await beats()) >= 2n);
+  assert.equal(rewound, 0);
+  await database.sql`update replicas set beats = 0 where id = ${id}`;
+  await until('it to be noticed', () => rewound === 1);
+  // An older one yet, in which this process had not begun.
+  await database.sql`delete from replicas where id = ${id}`;
+  await until('it to be noticed again', () => rewound === 2);
+});

@@ -9,6 +9,8 @@ const SILENT_FOR_MS = 6_000;
 /** Who has not looked for so long cannot say whether others were silent. */
 const BLIND_AFTER_MS = 3_000;
 const FORGOTTEN_AFTER = '1 hour';
+/** A little less than that. */
+const FORGOTTEN_AFTER_MS = 55 * 60_000;
 /** A process whose clock is some seconds off still counts. */
 const COUNTED_WITHIN = '1 minute';
 /** PostgreSQL ends a session that idles in a transaction by then (connection.ts). */
@@ -52,11 +54,15 @@ export function createReplica(parts: {
   free(transaction: Transaction, replica: bigint): Promise<void>;
   ended(): Promise<void>;
   beaten?(): void;
+  /** Called when the database has forgotten signs of life that it had confirmed: it was replaced by an older one. */
+  rewound?(): void;
 }): Replica {
   const { sql, clock, nowMs } = parts;
   const seen = new Map<bigint, Seen>();
   const stopping = new AbortController();
   let own: bigint | null = null;
+  /** The signs of life that the database has confirmed. */
+  let confirmed = { beats: -1n, atMs: 0 };
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   /** Whether a process other than this one agrees with the database about the time. */
   let othersAgree = false;
@@ -67,16 +73,29 @@ export function createReplica(parts: {
   async function beat(): Promise<number | null> {
     const aheadMs = clock.aheadMs === null ? null : String(Math.round(clock.aheadMs));
     if (own !== null) {
-      const [alive] = await sql<{ at: Date }[]>`
+      const [alive] = await sql<{ at: Date; beats: bigint }[]>`
         update replicas set beats = beats + 1, seen_at = ${now()}, clock_ahead_ms = ${aheadMs}::bigint
-        where id = ${String(own)} and ended_at is null returning clock_timestamp() as at`;
-      if (alive !== undefined) return alive.at.getTime();
+        where id = ${String(own)} and ended_at is null returning clock_timestamp() as at, beats`;
+      if (alive === undefined) await askForOwn(own);
+      else {
+        if (alive.beats <= confirmed.beats) parts.rewound?.();
+        confirmed = { beats: alive.beats, atMs: performance.now() };
+        return alive.at.getTime();
+      }
     }
     const [row] = await sql<{ id: bigint; at: Date }[]>`
       insert into replicas (started_at, seen_at, clock_ahead_ms) values (${now()}, ${now()}, ${aheadMs}::bigint)
       returning id, clock_timestamp() as at`;
     own = row?.id ?? null;
+    confirmed = { beats: 0n, atMs: performance.now() };
     return row?.at.getTime() ?? null;
+  }
+
+  /** Others note the end of a row, and forget it later: one that is missing before was never written in this database. */
+  async function askForOwn(id: bigint): Promise<void> {
+    if (performance.now() - confirmed.atMs >= FORGOTTEN_AFTER_MS) return;
+    const [row] = await sql<{ beats: bigint }[]>`select beats from replicas where id = ${String(id)}`;
+    if (row === undefined || row.beats < confirmed.beats) parts.rewound?.();
   }
 
   /** @returns whether somebody was found to have ended */

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Job {
   name: string;
   intervalMs: number;
+  /** Set for what is done even while nothing may be sold; other jobs wait. */
+  whileShut?: true;
   /** One round. `stopping` is aborted when the process is to end: what takes long looks at it between two steps. */
   run(stopping?: AbortSignal): Promise<void>;
 }

@@ -55,6 +55,8 @@ export interface OperatorParts {
   /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The chains that payments are taken on. */
+  /** Why nothing is sold now, in a sentence; null: it is. */
+  shut(): string | null;
   rails(): readonly RailStanding[];
   /** The keys of ours that pay for transactions on chains. */
   gas(): readonly GasStanding[];

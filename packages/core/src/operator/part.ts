@@ -37,6 +37,7 @@ export function openOperator(
     cards: needs.cardMoney.cards,
     collectDebts: needs.cardMoney.collectAfter('credit by an operator to'),
     sendPage: (request, reply) => needs.pages.send(request, reply, 'admin.html'),
+    shut: () => needs.parts().flatMap((part) => part.shut?.() ?? [])[0] ?? null,
     rails: () => needs.parts().flatMap((part) => part.railStandings?.() ?? []),
     owed: (page) => owedBy(needs.parts(), page),
     sql: pools.sql,

@@ -60,6 +60,8 @@ export interface OperatorRouteParts {
   dataLists(): Promise<readonly object[]>;
   /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
+  /** Why nothing is sold now, in a sentence; null: it is. */
+  shut(): string | null;
   /** The keys of ours that pay for transactions on chains. */
   rails(): readonly RailStanding[];
   gas(): readonly GasStanding[];
@@ -224,6 +226,7 @@ function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void
     return {
       at: new Date(parts.nowMs()).toISOString(),
       ...overview,
+      notes: [parts.shut() ?? [], overview.notes].flat(),
       openActs: (await acts.open()).map(actAsJson),
       proposals: (await parts.proposals.waiting()).map(proposalAsJson),
       upstreams: parts.upstreamHealth().map(healthAsJson),

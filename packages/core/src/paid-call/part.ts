@@ -92,6 +92,8 @@ interface SalesNeeds {
   keyUsed(use: KeyUse): void;
   /** The rails whose payments settle on a chain. */
   railsOnChains: readonly Rail[];
+  /** Told when an older database has taken the place of the one that this process knew. */
+  rewound?(): void;
 }
 
 /**
@@ -167,7 +169,11 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
 type Records = ReturnType<typeof openRecords>;
 
 /** The stores of calls and settlements, and the jobs that finish what no request finishes. */
-function openRecords(house: House, settings: SalesSettings, { ledger, metrics, railsOnChains }: SalesNeeds) {
+function openRecords(
+  house: House,
+  settings: SalesSettings,
+  { ledger, metrics, railsOnChains, rewound }: SalesNeeds,
+) {
   const { pools, logger, nowMs } = house;
   const { sql } = pools;
   const { answerTtlMs, refundAfterMs } = settings;
@@ -178,6 +184,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     nowMs,
     free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
     beaten: pools.writing.beat,
+    ...(rewound === undefined ? {} : { rewound }),
     async ended() {
       const released = await reconciler.releaseOfEnded();
       logger.warn({ released }, 'another process has ended, and what it held is free');

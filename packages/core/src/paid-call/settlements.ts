@@ -118,7 +118,13 @@ export interface SettlementMarks {
 /** Money that goes back to its payer on the chain. */
 export interface RefundStore {
   /** Owes the payer what was paid, or a part of it. A call is refunded once: asked again, this changes nothing. */
-  owe(settlement: Settlement, reason: string, amountMicros?: bigint): Promise<void>;
+  owe(
+    settlement: Pick<Settlement, 'accountId' | 'callId' | 'priceMicros' | 'payment'>,
+    reason: string,
+    amountMicros?: bigint,
+  ): Promise<void>;
+  /** The refund of a call that is owed and not sent yet; null: there is none. */
+  dueRefund(accountId: bigint, callId: string): Promise<DueRefund | null>;
   leaseDueRefunds(limit: number, leaseMs: number): Promise<DueRefund[]>;
   markRefunded(refund: DueRefund, transaction: string): Promise<void>;
   refundLater(refund: DueRefund, afterMs: number): Promise<void>;

@@ -6,6 +6,7 @@ import { createInbox, workSoon } from './inbox.ts';
 import type { CardOrder, OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 
+const NONE_FORGOTTEN = { look: async () => null, rebuild: async () => {} };
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
@@ -30,6 +31,7 @@ test('an event that cannot be put off keeps nobody from the orders of the others
   } as unknown as OrderStore;
   const reconciler = { reconcile: async (id: string) => void looked.push(id) } as unknown as OrderReconciler;
   const inbox = createInbox({
+    forgotten: NONE_FORGOTTEN,
     sql,
     provider: provider as CardProvider,
     orders,
@@ -69,6 +71,7 @@ test('when the process is to end, the provider’s list is read no further, and 
     },
   };
   const inbox = createInbox({
+    forgotten: NONE_FORGOTTEN,
     sql,
     provider: provider as CardProvider,
     orders: {} as OrderStore,
@@ -108,6 +111,7 @@ test('what is left of the events that were read is read again by the next proces
     },
   };
   const inbox = createInbox({
+    forgotten: NONE_FORGOTTEN,
     sql,
     provider: provider as CardProvider,
     orders: {} as OrderStore,
@@ -128,6 +132,7 @@ function inboxWith(look: (id: string) => Promise<unknown>, nowMs: () => number) 
     findBySession: async () => ({ id: 'order' }) as CardOrder,
   };
   return createInbox({
+    forgotten: NONE_FORGOTTEN,
     sql: database.sql,
     provider: {} as CardProvider,
     orders: orders as OrderStore,

@@ -7,6 +7,7 @@ import type { Database } from '../../db/connection.ts';
 import { type Held, LeasedQueue, type QueueShape, type WatchedQueue } from '../../db/leased-queue.ts';
 import { type CardProvider, concernsOrders, type EventRef, ProviderUnavailable } from '../provider.ts';
 import { passesByItself } from '../stripe/asking.ts';
+import type { ForgottenOrders } from './forgotten-orders.ts';
 import type { OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 import { eachOf } from './sweep.ts';
@@ -72,18 +73,19 @@ export function createInbox(parts: {
   orders: OrderStore;
   provider: CardProvider;
   reconciler: OrderReconciler;
+  forgotten: ForgottenOrders;
   nowMs(): number;
   onError(eventId: string, error: unknown): void;
   /** Told when the list no longer goes back to where it was last read; so many payments are looked at one by one. */
   onForgotten(payments: number): void;
 }): Inbox {
-  const { sql, orders, provider, reconciler, nowMs } = parts;
+  const { sql, orders, provider, reconciler, forgotten, nowMs } = parts;
   const queue = new LeasedQueue<EventRow>(sql, QUEUE, nowMs);
   const iso = (ms: number) => new Date(ms).toISOString();
 
   /** The order that an event is about; null: none of ours. */
   async function orderOf(event: EventRow): Promise<string | null> {
-    if (event.order_id !== null) return (await orders.find(event.order_id))?.id ?? null;
+    if (event.order_id !== null) return (await orders.find(event.order_id))?.id ?? rebuilt(event);
     if (event.session_id !== null) return (await orders.findBySession(event.session_id))?.id ?? null;
     const { payment_intent_id: paymentIntentId } = event;
     if (paymentIntentId === null) return null;
@@ -91,7 +93,16 @@ export function createInbox(parts: {
     if (known !== null) return known.id;
     // A refund may be heard of before the payment that it is of.
     const named = (await provider.payment(paymentIntentId))?.orderId ?? null;
-    return named === null ? null : ((await orders.find(named))?.id ?? null);
+    return named === null ? null : ((await orders.find(named))?.id ?? rebuilt({ ...event, order_id: named }));
+  }
+
+  /** Writes an order anew that the database has forgotten. @returns its id; null: it is none of ours */
+  async function rebuilt(event: EventRow): Promise<string | null> {
+    const { order_id: orderId, session_id: sessionId, payment_intent_id: paymentIntentId } = event;
+    const found = await forgotten.look({ orderId, sessionId, paymentIntentId });
+    if (found === null) return null;
+    await forgotten.rebuild(found);
+    return found.orderId;
   }
 
   async function later(event: Held<EventRow>, error: unknown): Promise<void> {

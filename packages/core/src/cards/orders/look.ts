@@ -1,6 +1,8 @@
 /** Looks at the card provider: what became of an order's payment there. A charge that nobody has made yet is made here. */
 import type { Database } from '../../db/connection.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
 import type { CardProvider, Failure, PaymentFacts, SessionFacts } from '../provider.ts';
+import { noteOfStored } from './order-note.ts';
 import { type CardOrder, nextLookAfterMs, type OrderStore, titleOf } from './orders.ts';
 import { isChargeWanted } from './wanted.ts';
 
@@ -27,6 +29,7 @@ interface LookParts {
   sql: Database;
   orders: Pick<OrderStore, 'hold' | 'charging'>;
   provider: CardProvider;
+  secrets: Secrets;
   nowMs(): number;
 }
 
@@ -34,12 +37,14 @@ export class ProviderLook {
   readonly #sql: Database;
   readonly #orders: LookParts['orders'];
   readonly #provider: CardProvider;
+  readonly #secrets: Secrets;
   readonly #nowMs: () => number;
 
   constructor(parts: LookParts) {
     this.#sql = parts.sql;
     this.#orders = parts.orders;
     this.#provider = parts.provider;
+    this.#secrets = parts.secrets;
     this.#nowMs = parts.nowMs;
   }
 
@@ -125,6 +130,7 @@ export class ProviderLook {
     const { payerId } = attempt;
     const outcome = await this.#provider.charge({
       orderId: id,
+      note: noteOfStored(order, this.#secrets),
       amountMicros,
       customerId: payerId,
       paymentMethodId,

@@ -56,6 +56,8 @@ export interface CardOrder {
   /** The first place that had the key; null: nobody, or it was before this was kept. */
   deliveredTo: 'agent' | 'page' | null;
   pageSeal: Buffer | null;
+  /** The version of our secret that the key follows from; null without a key, or before this was kept. */
+  keySecretId: string | null;
 }
 
 export interface NewOrder {
@@ -198,6 +200,7 @@ interface OrderRow {
   delivered_at: Date | null;
   delivered_to: 'agent' | 'page' | null;
   page_seal: Buffer | null;
+  key_secret_id: string | null;
 }
 
 /** Slower than the sweeper is, so that others have their turn. */
@@ -414,6 +417,7 @@ function readRow(row: OrderRow): CardOrder {
     deliveredAtMs: row.delivered_at?.getTime() ?? null,
     deliveredTo: row.delivered_to,
     pageSeal: row.page_seal,
+    keySecretId: row.key_secret_id,
   };
 }
 

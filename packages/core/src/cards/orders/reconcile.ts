@@ -10,6 +10,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../../db/connection.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
 import { type CardProvider, type PaymentFacts, ProviderUnavailable } from '../provider.ts';
 import type { AutoRecharges } from '../recharge/auto-recharge.ts';
 import { type Finding, MISMATCH, ProviderLook } from './look.ts';
@@ -26,6 +27,7 @@ export interface OrderReconcilerParts extends Omit<OrderBooksParts, 'recharges'>
   sql: Database;
   orders: OrderStore;
   provider: CardProvider;
+  secrets: Secrets;
   /** The calls by which a kept card learns of its orders. */
   recharges: Pick<AutoRecharges, 'enable' | 'paid' | 'failed' | 'stop'>;
   /** Reported of each change once it is committed. */

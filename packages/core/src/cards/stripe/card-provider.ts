@@ -8,6 +8,7 @@ import {
   type ChargeOutcome,
   EVENT_TYPES,
   type EventRef,
+  type KeptOrder,
   type PaymentFacts,
   type SessionFacts,
 } from '../provider.ts';
@@ -115,6 +116,33 @@ class StripeCards implements CardProvider {
 
   payment(paymentIntentId: string): Promise<PaymentFacts | null> {
     return orNull(() => this.#retrieve(paymentIntentId));
+  }
+
+  async kept({
+    sessionId,
+    paymentIntentId,
+  }: {
+    sessionId: string | null;
+    paymentIntentId: string | null;
+  }): Promise<KeptOrder | null> {
+    if (sessionId !== null)
+      return orNull(async () => {
+        const session = await this.#stripe.checkout.sessions.retrieve(sessionId, {
+          expand: ['payment_intent.latest_charge'],
+        });
+        const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+        const payment = intent === null ? null : await this.#factsOf(intent);
+        const { email } = sessionFacts(session, payment);
+        return { sessionId, note: session.metadata ?? {}, email, payment };
+      });
+    if (paymentIntentId === null) return null;
+    return orNull(async () => {
+      const intent = await this.#stripe.paymentIntents.retrieve(paymentIntentId, {
+        expand: ['latest_charge'],
+      });
+      const payment = await this.#factsOf(intent);
+      return { sessionId: null, note: intent.metadata, email: intent.receipt_email, payment };
+    });
   }
 
   cancel(paymentIntentId: string): Promise<PaymentFacts> {
@@ -269,7 +297,7 @@ class StripeCards implements CardProvider {
 
 /** The page on which a person pays an order. */
 function sessionFor(order: Order<'openSession'>): Stripe.Checkout.SessionCreateParams {
-  const { orderId, email, keepCard } = order;
+  const { orderId, note, email, keepCard } = order;
   const price = {
     currency: 'usd',
     unit_amount: centsOf(order.amountMicros),
@@ -287,7 +315,7 @@ function sessionFor(order: Order<'openSession'>): Stripe.Checkout.SessionCreateP
     ...(keepCard === null ? {} : { custom_text: { submit: { message: keepCard } } }),
     ...(email === null ? {} : { customer_email: email }),
     expires_at: Math.floor(order.expiresAtMs / 1_000),
-    metadata: { order: orderId },
+    metadata: { order: orderId, ...note },
     payment_intent_data: {
       // Events of a payment do not carry its session.
       metadata: { order: orderId },
@@ -309,7 +337,7 @@ function chargeFor(order: Order<'charge'>): Stripe.PaymentIntentCreateParams {
     error_on_requires_action: true,
     automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
     description: order.title,
-    metadata: { order: order.orderId },
+    metadata: { order: order.orderId, ...order.note },
     ...(order.email === null ? {} : { receipt_email: order.email }),
     expand: ['latest_charge'],
   };

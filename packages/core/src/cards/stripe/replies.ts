@@ -112,7 +112,8 @@ export function refOf(event: Stripe.Event): EventRef {
     const id = typeof value === 'object' && value !== null ? Reflect.get(value, 'id') : value;
     return isId(id) ? id : null;
   };
-  const kind = read('object');
+  // A kind may have a dot, as no name of a thing has.
+  const kind: unknown = Reflect.get(object, 'object');
   const metadata: unknown = Reflect.get(object, 'metadata');
   const order: unknown =
     typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'order') : null;

@@ -5,6 +5,7 @@ import { newTransferId } from '../../ledger/transfer-id.ts';
 import type { Secret, Secrets } from '../../secrets/secrets.ts';
 import { createHandOver } from '../delivery/hand-over.ts';
 import { createReturnPage, type ReturnPage, sealForPage } from '../delivery/return-page.ts';
+import { noteOf } from '../orders/order-note.ts';
 import { type CardOrder, type OrderStore, titleOf } from '../orders/orders.ts';
 import type { OrderReconciler } from '../orders/reconcile.ts';
 import { type CardProvider, ProviderUnavailable } from '../provider.ts';
@@ -132,19 +133,20 @@ export function createCheckout(parts: CheckoutParts): Checkout {
       const { lookup, digest, prefix } = keyOf(secrets.current, id, retrievalToken);
       const { proof, seal } = sealForPage(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
-      await addWithinLimits(parts, address, {
-        id,
+      const buysKey = request.accountId === null;
+      const ordered = {
         ...request,
         ...CHECKOUT,
-        expiresAtMs,
-        key: request.accountId === null ? { lookup, digest, prefix } : null,
-        keySecretId: request.accountId === null ? secrets.current.id : null,
-        pageSeal: request.accountId === null ? seal : null,
+        key: buysKey ? { lookup, digest, prefix } : null,
+        keySecretId: buysKey ? secrets.current.id : null,
+        pageSeal: buysKey ? seal : null,
         tokenDigest: digestOf(retrievalToken),
-        nextAtMs: nowMs() + SWEEP_AFTER_MS,
-      });
+      };
+      const nextAtMs = nowMs() + SWEEP_AFTER_MS;
+      await addWithinLimits(parts, address, { ...ordered, id, expiresAtMs, nextAtMs });
       const session = await provider.openSession({
         orderId: id,
+        note: noteOf(id, ordered, secrets),
         amountMicros: request.amountMicros,
         title: titleOf(request),
         email: request.email,

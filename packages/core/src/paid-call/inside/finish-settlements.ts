@@ -229,12 +229,19 @@ export class SettlementFinisher {
   }
 
   async #pay(refund: DueRefund): Promise<Finished> {
-    const { chainsOf, settlements, ledger } = this.#parts;
+    const { chainsOf, settlements } = this.#parts;
     const transaction = (await chainsOf(refund.rail)?.refund(refund)) ?? null;
     if (transaction === null) {
       await settlements.refundLater(refund, pauseMs(refund.attempts));
       return 'waiting';
     }
+    await this.bookRefund(refund, transaction);
+    return 'refunded';
+  }
+
+  /** Books a refund that a transaction has sent. A second time changes nothing. */
+  async bookRefund(refund: DueRefund, transaction: string): Promise<void> {
+    const { settlements, ledger } = this.#parts;
     // The transfer's id follows from the call, so that a second time changes nothing.
     await ledger.transfer({
       id: transferIdFor(`refund:${refund.callId}`),
@@ -247,7 +254,6 @@ export class SettlementFinisher {
       note: `refund of call ${refund.callId}`,
     });
     await settlements.markRefunded(refund, transaction);
-    return 'refunded';
   }
 }
 

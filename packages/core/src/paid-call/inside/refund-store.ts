@@ -1,6 +1,6 @@
 /** Refunds on the chain that a payment came from: the rows of `refunds`. */
 
-import type { RefundStore } from '../settlements.ts';
+import type { DueRefund, RefundStore } from '../settlements.ts';
 import { revenueOf, type SettlementRows } from './settlement-rows.ts';
 
 interface RefundRow {
@@ -36,18 +36,17 @@ export function refundStore({ sql, at, named }: SettlementRows): RefundStore {
         select r.*, c.rail, t.credit_account as revenue
         from r join calls c on c.account_id = r.account_id and c.id = r.call_id
         join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
-      return rows.map((row) => ({
-        rail: row.rail,
-        revenue: revenueOf(row),
-        accountId: row.account_id,
-        callId: row.call_id,
-        network: row.network,
-        asset: row.asset,
-        payee: row.payee,
-        amountUnits: row.amount_micros,
-        amountMicros: row.amount_micros,
-        attempts: row.attempts,
-      }));
+      return rows.map(readRefund);
+    },
+
+    async dueRefund(accountId, callId) {
+      const [row] = await sql<RefundRow[]>`
+        select r.account_id, r.call_id, r.network, r.asset, r.payee, r.amount_micros, r.attempts, c.rail,
+          t.credit_account as revenue
+        from refunds r join calls c on c.account_id = r.account_id and c.id = r.call_id
+        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        where r.account_id = ${String(accountId)} and r.call_id = ${callId} and r.state = 0`;
+      return row === undefined ? null : readRefund(row);
     },
 
     async markRefunded(refund, transaction) {
@@ -57,5 +56,20 @@ export function refundStore({ sql, at, named }: SettlementRows): RefundStore {
     async refundLater(refund, afterMs) {
       await sql`update refunds set next_at = ${at(afterMs)} where ${named(refund)} and state = 0`;
     },
+  };
+}
+
+function readRefund(row: RefundRow): DueRefund {
+  return {
+    rail: row.rail,
+    revenue: revenueOf(row),
+    accountId: row.account_id,
+    callId: row.call_id,
+    network: row.network,
+    asset: row.asset,
+    payee: row.payee,
+    amountUnits: row.amount_micros,
+    amountMicros: row.amount_micros,
+    attempts: row.attempts,
   };
 }

@@ -9,11 +9,12 @@ import { addressOf } from '../../relayer/sign.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
 import { type BalanceOf, tokenBalanceOn } from '../on-chain/balances.ts';
+import { type PaidSince, paidSince } from '../on-chain/paid-since.ts';
 import type { NetworkPayments } from '../on-chain/payments.ts';
 import type { Seen } from '../on-chain/standing.ts';
 import { hasEverReceived, tellingStrangers } from '../on-chain/strangers.ts';
 import { DECIMALS, RPC_TIMEOUT_MS, TEMPO, TEMPO_CHAIN_ID } from './methods.ts';
-import { tempoPayments } from './tempo-payments.ts';
+import { forgottenTempoPayment, tempoPayments } from './tempo-payments.ts';
 import { tempoChain, tempoGas, tempoRefunds } from './tempo-refunds.ts';
 
 /** A node whose newest block is older than this cannot tell what is happening now. */
@@ -29,6 +30,8 @@ export interface OpenTempo {
   balanceOf: BalanceOf;
   /** Whether money can be sent back on Tempo now. */
   canRefund(): boolean;
+  /** What came to a recipient since a time. @throws when the node does not say */
+  paidSince(recipient: string, sinceMs: number): Promise<PaidSince>;
   resume(): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -79,6 +82,19 @@ export function openTempo(
     },
     balanceOf: tokenBalanceOn(rpc),
     canRefund: () => payments.canRefund && tank?.isAble !== false,
+    paidSince: (recipient, sinceMs) =>
+      paidSince(
+        {
+          title: 'Tempo',
+          rpc,
+          asset: currency.toLowerCase(),
+          payTo: recipient.toLowerCase(),
+          refunders: refundKey === null ? [] : [addressOf(refundKey)],
+          paymentOf: (moved) =>
+            forgottenTempoPayment({ network: TEMPO, asset: currency, payTo: recipient }, moved),
+        },
+        sinceMs,
+      ),
     resume: () => sender.resume(),
     close: () => rpc.close(),
   };

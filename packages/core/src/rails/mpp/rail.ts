@@ -8,6 +8,7 @@ import type { OnChainPayment, Quote, Rail, Headers as RequestHeaders } from '../
 import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
+import type { PaidOnNetwork } from '../on-chain/paid-since.ts';
 import type { Seen } from '../on-chain/standing.ts';
 import { mppChains, openTempo, type TempoNeeds } from './chains.ts';
 import { isOffered, type MethodName, type OfferedMethod, offeredMethods, TEMPO } from './methods.ts';
@@ -42,6 +43,8 @@ export interface MppRail {
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
   /** Compares the books with the Tempo chain. The x402 rail does the same for the other chains. */
   audit(sql: Database): Promise<ChainAudit[]>;
+  /** What was paid on Tempo since a time, if it is configured. @throws when its node does not say */
+  paidSince(sinceMs: number): Promise<readonly PaidOnNetwork[]>;
   /** One round over our own pending transactions. */
   resume(): Promise<void>;
   close(): Promise<void>;
@@ -109,6 +112,10 @@ export function openMppRail(
       if (methods.tempo === null) return [];
       const payTo = methods.tempo.recipient;
       return [await auditNetwork({ sql, network: TEMPO, payTo, evm: null, finality: chains.finality })];
+    },
+    async paidSince(sinceMs) {
+      if (tempo === null || recipient === null) return [];
+      return [{ network: TEMPO, rail: 'mpp', paid: await tempo.paidSince(recipient, sinceMs) }];
     },
     resume: async () => void (await tempo?.resume()),
     close: async () => tempo?.close(),

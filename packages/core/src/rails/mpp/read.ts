@@ -13,7 +13,7 @@ import type {
 import { identityOf } from '../evm/eip3009.ts';
 import { type Methods, TEMPO, TEMPO_CHAIN_ID } from './methods.ts';
 import { type Challenges, digestOf, scopeOf } from './offer.ts';
-import { isBoundTo, type TempoEvidence, type TempoTransaction } from './tempo-payments.ts';
+import { identityOfTempo, isBoundTo, type TempoEvidence } from './tempo-payments.ts';
 import {
   AGAIN,
   authorizationIn,
@@ -172,10 +172,6 @@ export async function recallPayment(
   // The transaction itself stands on the chain for all to see: only whoever was given the challenge may ask.
   const isTheirs = transaction.transfers.some(({ memo }) => isBoundTo(memo, id));
   return isTheirs ? recalled(identityOfTempo(transaction)) : null;
-}
-
-function identityOfTempo({ hash }: TempoTransaction): string {
-  return `${TEMPO}:tx:${hash}`;
 }
 
 function receiptOf(method: string): Payment['receipt'] {

@@ -9,7 +9,9 @@ import { type NodeRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import { asMined, type MinedTransaction, minedUpTo } from '../../relayer/node-reply.ts';
+import type { MovedToUs } from '../on-chain/paid-since.ts';
 import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
+import { TEMPO } from './methods.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;
 const FIRST_LOOK_MS = 50;
@@ -101,6 +103,32 @@ export async function readTempoTransaction(given: Hex): Promise<TempoTransaction
 export function isBoundTo(memo: Hex, challengeId: string): boolean {
   const nonce = keccak256(toBytes(challengeId)).slice(2, 16);
   return memo.startsWith(MEMO_START) && memo.endsWith(nonce);
+}
+
+/** The name of a payment that the chain takes once. */
+export function identityOfTempo({ hash }: Pick<TempoTransaction, 'hash'>): string {
+  return `${TEMPO}:tx:${hash}`;
+}
+
+/** The payment behind a transfer to us, as far as the chain tells of it; null: it bears no memo of a challenge. */
+export function forgottenTempoPayment(
+  place: { network: string; asset: string; payTo: string },
+  { mined, from, units }: MovedToUs,
+): OnChainPayment | null {
+  const { hash, logs } = mined;
+  const bearsMemo = logs.some(({ topics, data }) =>
+    [...topics, data].some((text) => text.includes(MEMO_START)),
+  );
+  if (!bearsMemo) return null;
+  return {
+    ...place,
+    identity: identityOfTempo({ hash }),
+    payer: from,
+    amountUnits: units,
+    movedBefore: true,
+    deadAfterMs: 0,
+    evidence: { scheme: 'tempo', raw: '0x', hash, data: null, validBefore: 0, forgotten: true },
+  };
 }
 
 function refused(code: string, message: string, hint: string): PaymentRefused {

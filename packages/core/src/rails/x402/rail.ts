@@ -4,10 +4,13 @@
  */
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import type { Chains, Rail } from '../../paid-call/rail.ts';
+import { addressOf } from '../../relayer/sign.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
 import { authorizationOf } from '../evm/eip3009.ts';
+import { forgottenPayment } from '../evm/forgotten-payment.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
+import { type PaidOnNetwork, paidSince } from '../on-chain/paid-since.ts';
 import type { Seen } from '../on-chain/standing.ts';
 import { transferFinder, x402Chains } from './chains.ts';
 import { openFacilitators } from './facilitators.ts';
@@ -38,6 +41,8 @@ export interface X402Rail {
   authorizations(chainId: number): AuthorizationSettler | null;
   /** Compares the books with every chain that is configured. */
   audit(): Promise<ChainAudit[]>;
+  /** What each configured chain says was paid since a time; null: it cannot be read so. @throws when a node does not say */
+  paidSince(sinceMs: number): Promise<readonly PaidOnNetwork[]>;
   close(): Promise<void>;
 }
 
@@ -104,10 +109,31 @@ export function createX402Rail(
           }),
         ),
       ),
+    paidSince: (sinceMs) =>
+      Promise.all(opened.map((open) => paidAt(open, config.refundKeys.map(addressOf), sinceMs))),
     async close() {
       await Promise.all([facilitators.close(), ...opened.map((open) => open.close())]);
     },
   };
+}
+
+/** What came to us on one chain since a time. Solana's payments cannot be told from its logs. */
+async function paidAt(open: Opened, refunders: readonly string[], sinceMs: number): Promise<PaidOnNetwork> {
+  const { network, payTo, rpc } = open;
+  if (!('chain' in open)) return { network: network.id, rail: 'x402', paid: null };
+  const asset = network.asset.toLowerCase();
+  const paid = await paidSince(
+    {
+      title: network.title,
+      rpc,
+      asset,
+      payTo,
+      refunders,
+      paymentOf: (moved) => forgottenPayment(open.network, payTo, moved),
+    },
+    sinceMs,
+  );
+  return { network: network.id, rail: 'x402', paid };
 }
 
 /** Null for a chain that is not open, or that takes no authorizations. */

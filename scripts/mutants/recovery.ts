@@ -1,0 +1,51 @@
+/** Bugs in what shuts the shop after a restore, and in what puts right what was sold since. */
+import type { MutantsOfFile } from '../mutant.ts';
+
+const RESTORED_TEST = 'apps/shop/test/fire/restored-database.test.ts';
+
+export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
+  {
+    file: 'packages/core/src/cards/orders/order-note.ts',
+    tests: ['packages/core/src/cards/orders/order-note.test.ts'],
+    bugs: [
+      ["JSON.stringify(['order note', orderId, fields])", "JSON.stringify(['order note', fields])"],
+      [".filter((name) => name.startsWith('order_') && name !== PROOF)", '.filter((name) => name === PROOF)'],
+      ['a.length === b.length && timingSafeEqual(a, b)', 'a.length === b.length'],
+    ],
+  },
+  {
+    file: 'packages/core/src/db/replicas.ts',
+    tests: ['packages/core/src/db/replicas.test.ts'],
+    bugs: [
+      ['if (alive.beats <= confirmed.beats) parts.rewound?.();', ''],
+      ['row === undefined || row.beats < confirmed.beats', 'false'],
+    ],
+  },
+  {
+    file: 'packages/core/src/recovery/lineage.ts',
+    tests: [RESTORED_TEST],
+    bugs: [["before.timeline !== now.timeline ? 'timeline' : null", 'null']],
+  },
+  {
+    file: 'packages/core/src/recovery/recover.ts',
+    tests: [RESTORED_TEST],
+    bugs: [
+      ["lasts ? 'owed' : 'recorded'", "'recorded'"],
+      ['  await followCards(parts);\n', ''],
+      ['return noted.length === 0;', 'return false;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/cards/orders/forgotten-orders.ts',
+    tests: [RESTORED_TEST],
+    bugs: [
+      ["await provider.refund(paymentIntentId, null, `forgotten:${orderId}`, false);", ''],
+      ['noted.accountId === null || (await hasAccount(noted.accountId))', 'true'],
+    ],
+  },
+  {
+    file: 'packages/core/src/http/shut.ts',
+    tests: [RESTORED_TEST],
+    bugs: [["if (method !== 'GET' && method !== 'HEAD') return false;", 'return true;']],
+  },
+];
