@@ -22,6 +22,7 @@ import {
 import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
 import { fileVariableOf, textOf } from './secret-files.ts';
 import { OWN_NAME, type Shop, shopLogo, shopName } from './shop.ts';
+import { legalDocument } from './words/legal.ts';
 import { mixturesOfWorlds } from './world.ts';
 
 /** Headers that callers and browsers write themselves. None of them may be `PROXY_HEADER`. */
@@ -121,6 +122,31 @@ const HOUSE = declare({
       describe:
         'Logo of your shop: an https address, or the path of an SVG, PNG, JPEG or WebP file of at most 200,000 bytes',
       shape: shopLogo,
+      fallback: null,
+    },
+    terms: {
+      name: 'TERMS',
+      describe:
+        'Your terms: an https address, or the path of a file with Markdown, which is shown at `/legal/terms`. Linked from every page, before each payment by card and in OpenAPI',
+      shape: legalDocument,
+      fallback: null,
+    },
+    privacy: {
+      name: 'PRIVACY',
+      describe: 'What you do with personal data, in the same form; shown at `/legal/privacy`',
+      shape: legalDocument,
+      fallback: null,
+    },
+    refundPolicy: {
+      name: 'REFUNDS',
+      describe: 'When you refund, in the same form; shown at `/legal/refunds`',
+      shape: legalDocument,
+      fallback: null,
+    },
+    imprint: {
+      name: 'IMPRINT',
+      describe: 'Who you are, in the same form; shown at `/legal/imprint`',
+      shape: legalDocument,
       fallback: null,
     },
     services: {
@@ -349,7 +375,17 @@ function settledHouse({ settings }: Configured<typeof HOUSE.variables>): HouseSe
     production: settings.mode === 'production',
     sandbox: settings.sandboxParts.length > 0,
     proxyTrust: { proxies: settings.proxies, header: settings.proxyHeader },
-    shop: { name: settings.shopName, contactEmail: settings.contactEmail, logo: settings.shopLogo },
+    shop: {
+      name: settings.shopName,
+      contactEmail: settings.contactEmail,
+      logo: settings.shopLogo,
+      legal: {
+        terms: settings.terms,
+        privacy: settings.privacy,
+        refunds: settings.refundPolicy,
+        imprint: settings.imprint,
+      },
+    },
   };
 }
 

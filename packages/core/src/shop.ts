@@ -1,6 +1,7 @@
 /** The identity of the shop: what the operator calls it, and the picture that stands for it. */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import type { Legal } from './words/legal.ts';
 import { isNameable, NOT_NAMEABLE } from './words/name.ts';
 
 /** The name where no operator has given one. */
@@ -19,6 +20,8 @@ export interface Shop {
   readonly contactEmail: string | null;
   /** Null: the shop has none of its own. */
   readonly logo: Logo | null;
+  /** What law and card providers ask for; left out: nothing. */
+  readonly legal?: Legal;
 }
 
 /** Where a logo that came as a file is served. */

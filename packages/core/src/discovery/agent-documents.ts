@@ -5,6 +5,7 @@
 import type { Service } from '../service/define.ts';
 import { outputSchemaOf } from '../service/json-schema.ts';
 import { toolSchemaOf } from '../service/tool-schema.ts';
+import { legalUrlOf, NO_LEGAL } from '../words/legal.ts';
 import { agentCardDocument, servesA2a } from './a2a-documents.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument } from './capabilities.ts';
@@ -56,7 +57,7 @@ export function aiPluginDocument(context: DiscoveryContext) {
     api: { type: 'openapi', url: `${baseUrl}${sellsByName(context) ? CORE_PART : '/openapi.json'}` },
     logo_url: shop.logoUrl ?? `${baseUrl}/favicon.svg`,
     contact_email: shop.contactEmail,
-    legal_info_url: `${baseUrl}/docs`,
+    legal_info_url: legalUrlOf(shop.legal ?? NO_LEGAL, 'terms', baseUrl) ?? `${baseUrl}/docs`,
   };
 }
 

@@ -2,6 +2,7 @@ import type { Described } from '../http/operation.ts';
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
 import type { ServiceFigures } from '../service/figures.ts';
+import type { Legal } from '../words/legal.ts';
 import type { CardSigner } from './card-signature.ts';
 
 /** Everything that a published document may state. The documents are pure functions of this context. */
@@ -9,7 +10,7 @@ export interface DiscoveryContext {
   /** The name of the software, whatever its operator calls the shop. */
   product: string;
   /** The shop as its operator names it. */
-  shop: { name: string; contactEmail: string | null; logoUrl: string | null };
+  shop: { name: string; contactEmail: string | null; logoUrl: string | null; legal?: Legal };
   version: string;
   /** The configured public address, without a trailing slash. Never taken from a request's `Host`. */
   baseUrl: string;

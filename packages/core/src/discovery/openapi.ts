@@ -5,6 +5,7 @@ import type { Service } from '../service/define.ts';
 import { exampleAnswerOf } from '../service/example-answer.ts';
 import { inputSchemaOf, type JsonSchema, outputSchemaOf } from '../service/json-schema.ts';
 import { dashedTag } from '../service/tag-words.ts';
+import { legalUrlOf } from '../words/legal.ts';
 import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { type SharedFields, schemaNamed, sharedFields, usedComponents } from './openapi-components.ts';
@@ -81,13 +82,15 @@ export function openapiDocument(context: DiscoveryContext) {
 }
 
 function infoOf(context: DiscoveryContext) {
-  const { name, contactEmail, logoUrl } = context.shop;
+  const { name, contactEmail, logoUrl, legal } = context.shop;
+  const termsOfService = legal === undefined ? null : legalUrlOf(legal, 'terms', context.baseUrl);
   return {
     title: name,
     version: INTERFACE_VERSION,
     'x-server-version': context.version,
     description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
     ...(context.sandbox ? { 'x-sandbox': true } : {}),
+    ...(termsOfService === null ? {} : { termsOfService }),
     contact: { name, url: `${context.baseUrl}/`, ...(contactEmail === null ? {} : { email: contactEmail }) },
     license: LICENCE,
     ...(logoUrl === null ? {} : { 'x-logo': { url: logoUrl, altText: name } }),

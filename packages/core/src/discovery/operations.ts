@@ -91,6 +91,7 @@ export const DOCUMENT_OPERATIONS = {
     { path: '/.well-known/*', because: 'Each is told by the standard that names it.' },
     { path: '/api/x402/catalog', because: 'It is the catalog at the address of the oldest SDK.' },
     { path: '/docs*', because: 'It is a page.' },
+    { path: '/legal/*', because: 'It is a page.' },
     { path: '/services*', because: 'It is a page.' },
     { path: '/pricing*', because: 'It is a page.' },
     { path: '/favicon*', because: 'It is a picture.' },

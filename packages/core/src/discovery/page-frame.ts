@@ -1,4 +1,5 @@
 import { SANDBOX_WARNING } from '../http/sandbox-notice.ts';
+import { type Legal, legalLinks, NO_LEGAL } from '../words/legal.ts';
 
 /**
  * A link in the bar at the top of every page. `page` is the file or the name of the page that it leads to.
@@ -45,7 +46,11 @@ const PROGRAM_LINKS = [
   { href: '/api/auth/capabilities', label: 'Ways to pay' },
 ] as const;
 
-function footer(contactEmail: string | null, foot: readonly FootLink[]): string {
+function footer(
+  contactEmail: string | null,
+  foot: readonly FootLink[],
+  legal: readonly { href: string; label: string }[],
+): string {
   const contact =
     contactEmail === null
       ? []
@@ -54,8 +59,21 @@ function footer(contactEmail: string | null, foot: readonly FootLink[]): string 
   return `<footer>
 <p>A call is charged only when it is answered. Every answer names its sources; a value that nobody knows is null.</p>
 <div class="columns">
-${footColumn('Product', of('Product'))}${footColumn('For programs', PROGRAM_LINKS)}${footColumn('House', [...of('House'), ...contact])}</div>
+${footColumn('Product', of('Product'))}${footColumn('For programs', PROGRAM_LINKS)}${footColumn('House', [...of('House'), ...contact])}${footColumn('Legal', legal)}</div>
 </footer>`;
+}
+
+/** The operator's own documents, as links of this server's pages. */
+function linksOf(legal: Legal = NO_LEGAL): { href: string; label: string }[] {
+  return legalLinks(legal, '').map(({ href, label }) => ({ href: asMarkup(href), label }));
+}
+
+/** What stands before the button that leads to a payment; nothing where the operator has named nothing. */
+function consentOf(legal: Legal = NO_LEGAL): string {
+  const links = linksOf(legal).map(({ href, label }) => `<a href="${href}">${label}</a>`);
+  return links.length === 0
+    ? ''
+    : `<p class="soft">By paying you accept what stands here: ${links.join(' · ')}.</p>`;
 }
 
 /** @param links with labels as markup */
@@ -69,6 +87,8 @@ const RIBBON = `<section class="ribbon" aria-label="Sandbox"><p><strong>Sandbox<
 
 /** The placeholder for the shop's name in a page's file. */
 const SHOP = '{{shop}}';
+/** The placeholder for the documents that a payer accepts. */
+const CONSENT = '<!--consent-->';
 const OWN_ICON = '/favicon.svg';
 
 /** Escapes text for use in an element or in an attribute in double quotes. */
@@ -108,12 +128,14 @@ export function framed(
     view?: string;
     asText?: string;
     sandbox: boolean;
-    shop: { name: string; contactEmail: string | null; logoUrl: string | null };
+    shop: { name: string; contactEmail: string | null; logoUrl: string | null; legal?: Legal };
   },
 ): string {
   const shopName = asMarkup(about.shop.name);
   const logo = asMarkup(about.shop.logoUrl ?? OWN_ICON);
-  const own = PAGE.exec(page.replaceAll(SHOP, () => shopName))?.groups;
+  const own = PAGE.exec(
+    page.replaceAll(SHOP, () => shopName).replace(CONSENT, () => consentOf(about.shop.legal)),
+  )?.groups;
   if (own === undefined) throw new Error(`${about.name} is no page: it needs <body> and <main>`);
   return `<!doctype html>
 <html lang="en"${about.view === undefined ? '' : ` data-view="${about.view}"`}>
@@ -137,7 +159,7 @@ ${about.sandbox ? RIBBON : ''}<a class="skip" href="#main">Skip to the content</
 ${own.nav ?? siteNav(about.links, about.name)}
 </header>
 ${withTabs(own.main ?? '', about)}
-${own.footer ?? footer(about.shop.contactEmail, about.foot ?? [])}
+${own.footer ?? footer(about.shop.contactEmail, about.foot ?? [], linksOf(about.shop.legal))}
 </body>
 </html>
 `;

@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LOGO_PATH, logoUrlOf, type Shop } from '../shop.ts';
+import { LEGAL_NAMES, LEGAL_TITLES, type Legal, legalPath, NO_LEGAL } from '../words/legal.ts';
 import type { Route } from './context.ts';
 import { type Groups, groupsFrom } from './groups.ts';
 import { type Guides, NO_GUIDES } from './guides.ts';
+import { htmlOf } from './markdown.ts';
 import { asMarkup, FOOT_LINKS, framed, KEY_TABS, SITE_LINKS } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
@@ -113,6 +115,8 @@ export interface Pages {
   guides: Guides;
   /** The groups of the catalog, in their order. */
   groups: Groups;
+  /** The operator's own documents. */
+  legal: Legal;
   /** The headers of every page. */
   headers: Readonly<Record<string, string>>;
   /** Sends the page for somebody whose address leads nowhere. @param meant the address that was probably meant */
@@ -166,6 +170,7 @@ export function openPages(
     routes,
     headers,
     guides,
+    legal: shop.legal ?? NO_LEGAL,
     groups: groupsFrom(groups),
     made: (page) => publish(HTML, madePage(page, inFrame)),
     filled: (page) => publish(HTML, filledPage(page, inFrame)),
@@ -227,8 +232,24 @@ export function assetRoutes(
     app.get(path, (request, reply) => pages.send(request, reply, file));
 }
 
+/** Serves the operator's own documents that came as files. */
+function legalRoutes(app: FastifyInstance, pages: Pages): void {
+  for (const name of LEGAL_NAMES) {
+    const document = pages.legal[name];
+    if (document?.kind !== 'text') continue;
+    const title = LEGAL_TITLES[name];
+    const [path, description] = [legalPath(name), `${title} of this shop.`];
+    const main = `<article>${htmlOf(document.markdown, () => null)}</article>`;
+    const page = pages.made({ path, title, description, main, asText: false });
+    app.get(path, (request, reply) =>
+      sendPublished(request, reply.headers({ ...pages.headers }), page, PAGE_SECONDS),
+    );
+  }
+}
+
 /** Serves what every page loads. */
 export function pageRoutes(app: FastifyInstance, pages: Pages): void {
+  legalRoutes(app, pages);
   const { sendLogo } = pages;
   if (sendLogo !== null) app.get(LOGO_PATH, (request, reply) => sendLogo(request, reply));
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
