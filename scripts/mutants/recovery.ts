@@ -39,7 +39,7 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/cards/orders/forgotten-orders.ts',
     tests: [RESTORED_TEST],
     bugs: [
-      ["await provider.refund(paymentIntentId, null, `forgotten:${orderId}`, false);", ''],
+      ["if (becomes === 'refunded')", "if (orderId === '')"],
       ['noted.accountId === null || (await hasAccount(noted.accountId))', 'true'],
     ],
   },

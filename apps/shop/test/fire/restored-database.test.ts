@@ -233,6 +233,15 @@ test('what was sold since is found and put right, once, and only then is anythin
   const fetched = await jsonOf(fetch(second.url + unfetched.status));
   assert.match(fetched.apiKey, /^fbx_live_/, JSON.stringify(fetched));
   assert.equal(await balanceOf(second, fetched.apiKey), 100);
+  const noted = await pools.sql<{ became: string }[]>`select became from recovered_sales order by became`;
+  assert.deepEqual(
+    noted.map(({ became }) => became),
+    ['granted', 'granted', 'granted', 'owed', 'recorded', 'recorded', 'recorded', 'refunded'],
+    'what was stopped half way is finished too',
+  );
+  const sentBack = await pools.sql`
+    select 1 from card_orders where amount_micros = 5000000 and reversed_micros = amount_micros`;
+  assert.equal(sentBack.length, 1);
   // Of the four calls on chains one is sent back; none buys a second answer.
   const again = await fetch(`${second.url}/x402/ping`, posting({}, presented));
   assert.equal(again.status, 409);
