@@ -45,7 +45,11 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/core/src/http/shut.ts',
-    tests: [RESTORED_TEST],
-    bugs: [["if (method !== 'GET' && method !== 'HEAD') return false;", 'return true;']],
+    tests: ['packages/core/src/http/shut.test.ts'],
+    bugs: [
+      ["if (method !== 'GET' && method !== 'HEAD') return false;", ''],
+      ["path === '/' || READ_WHILE_SHUT", 'READ_WHILE_SHUT'],
+      ["request.url.split('?', 1)[0] ?? ''", 'request.url'],
+    ],
   },
 ];

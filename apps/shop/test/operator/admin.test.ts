@@ -733,6 +733,7 @@ describe('a card payment', () => {
       upstreamHealth: () => [],
       sourceTerms: () => [],
       dataLists: async () => [],
+      shut: () => null,
       rails: () => [],
       gas: () => [],
       owed: async () => ({ owed: [], total: 0 }),
