@@ -33,7 +33,7 @@ export async function overviewView(page) {
     ...overview.notes.map((note) => notice('warn', note)),
     needsYou(overview),
     unfinishedSection(overview, page),
-    owedSection(overview.owed, overview.owedTotal),
+    overview.owed === null ? null : owedSection(overview.owed, overview.owedTotal),
     todaySection(overview),
     salesSection(overview),
     moneySection(overview),
@@ -41,12 +41,18 @@ export async function overviewView(page) {
       'section',
       {},
       el('h2', {}, 'System'),
-      booksSection(overview.books, page),
-      upstreamsSection(overview.upstreams),
-      line('Gas', gasLine(overview.gas), gasSection(overview.gas)),
-      line('Chains', chainsLine(overview.rails), railsSection(overview.rails)),
-      dataListsSection(overview.dataLists),
-      termsSection(overview.sourceTerms),
+      overview.books === null ? unknownLine('Books') : booksSection(overview.books, page),
+      overview.upstreams === null ? unknownLine('Sources') : upstreamsSection(overview.upstreams),
+      overview.gas === null
+        ? unknownLine('Gas')
+        : line('Gas', gasLine(overview.gas), gasSection(overview.gas)),
+      overview.rails === null
+        ? unknownLine('Chains')
+        : line('Chains', chainsLine(overview.rails), railsSection(overview.rails)),
+      overview.dataLists === null ? unknownLine('Lists') : dataListsSection(overview.dataLists),
+      overview.sourceTerms === null
+        ? unknownLine('Terms of the sources')
+        : termsSection(overview.sourceTerms),
       line('Your address', caller.address, callerSection(caller)),
     ),
   );
@@ -75,29 +81,33 @@ function head({ at }, { again }) {
   );
 }
 
-/** What needs somebody, what costs money first; one green line when nothing does. */
-function needsYou({ books, unfinished, openActs, proposals, upstreams, rails, gas, owedTotal }) {
+/**
+ * What needs somebody, what costs money first; one green line when nothing does. A section that is not known needs somebody
+ * too: nothing is green then.
+ */
+function needsYou({ books, unfinished, openActs, proposals, upstreams, rails, gas, owedTotal, notes }) {
   const needs = [
     unfinished === null
       ? []
       : [
           need('bad', unfinished.disputes.toAnswer, 'dispute to answer', 'disputes to answer'),
-          need('bad', owedTotal, 'payment to be sent back by hand', 'payments to be sent back by hand'),
+          need('bad', owedTotal ?? 0, 'payment to be sent back by hand', 'payments to be sent back by hand'),
           need('bad', unfinished.settlements.count, 'settlement unknown', 'settlements unknown'),
           need('bad', unfinished.cardOrders.count, 'card order overdue', 'card orders overdue'),
         ],
-    books.verdict?.balanced === false ? [['bad', 'The books do not balance.']] : [],
+    books?.verdict?.balanced === false ? [['bad', 'The books do not balance.']] : [],
     [
-      need('warn', proposals.length, 'refund or grant to agree to', 'refunds and grants to agree to'),
-      need('bad', openActs.length, 'action whose end is not known', 'actions whose end is not known'),
-      need('bad', unableOf(gas), 'key without gas', 'keys without gas'),
-      need('bad', failingOf(rails), 'chain that fails', 'chains that fail'),
+      need('warn', proposals?.length ?? 0, 'refund or grant to agree to', 'refunds and grants to agree to'),
+      need('bad', openActs?.length ?? 0, 'action whose end is not known', 'actions whose end is not known'),
+      need('bad', unableOf(gas ?? []), 'key without gas', 'keys without gas'),
+      need('bad', failingOf(rails ?? []), 'chain that fails', 'chains that fail'),
       need('warn', unfinished?.inbox.waiting ?? 0, 'card message waiting', 'card messages waiting'),
-      need('warn', downOf(upstreams), 'source down', 'sources down'),
+      need('warn', downOf(upstreams ?? []), 'source down', 'sources down'),
+      need('warn', notes.length, 'section not known: see above', 'sections not known: see above'),
     ],
   ].flat(1);
   const shown = needs.filter((each) => each !== null);
-  const checked = checkedWords(books.verdict);
+  const checked = checkedWords(books?.verdict ?? null);
   return el(
     'section',
     { class: 'needs' },
@@ -288,8 +298,8 @@ function unfinishedSection({ unfinished, openActs, proposals }, page) {
   const { settlements, cardOrders, inbox } = unfinished;
   const of = (shown, count) => (count > shown.length ? `, the oldest ${shown.length} of ${count}` : '');
   const shown = [
-    proposals.length === 0 ? null : proposalsTable(proposals, page),
-    openActs.length === 0 ? null : actsTable('Actions whose end is not known', openActs, goOn),
+    (proposals ?? []).length === 0 ? null : proposalsTable(proposals, page),
+    (openActs ?? []).length === 0 ? null : actsTable('Actions whose end is not known', openActs, goOn),
     unfinished.disputes.nextDue.length === 0 ? null : disputesTable(unfinished.disputes),
     settlements.oldest.length === 0
       ? null
@@ -395,7 +405,7 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
       el('strong', {}, verdict.balanced ? 'The books balance.' : 'The books do not balance.'),
       ' Checked ',
       moment(verdict.endedAt),
-      `, over ${verdict.transfers.toLocaleString('en')} transfers. The chains themselves are asked by npm run books.`,
+      `, over ${verdict.transfers.toLocaleString('en')} transfers${closedWords(verdict.closedTo)}. The chains themselves are asked by npm run books.`,
       ...failed.map(({ name, finding }) => el('p', {}, `${name}: ${finding}`)),
     ),
     recordsTable({
@@ -430,6 +440,10 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
       ),
     ),
   );
+}
+
+function closedWords(closedTo) {
+  return closedTo === null ? '' : `, of which those up to ${closedTo} stand in closed days`;
 }
 
 function upstreamsSection(upstreams) {
@@ -551,6 +565,11 @@ function dataListsSection(lists) {
       ],
     }),
   );
+}
+
+/** A line of the system that could not be read. */
+function unknownLine(title) {
+  return line(title, 'not known', el('p', { class: 'soft' }, 'Not known: see above.'));
 }
 
 function section(title, ...children) {

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createDeviceRegistry } from '../../../../packages/catalogue/src/devices/registry.ts';
 import { connectPools, endPools, type Pools } from '../../../../packages/core/src/db/connection.ts';
+import { movedOf, salesOf } from '../../../../packages/core/src/operator/sales-figures.ts';
 import { createSettlementStore } from '../../../../packages/core/src/paid-call/inside/settlement-store.ts';
 import { noteReason } from '../../../../packages/yield/src/keeper/report.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -86,7 +87,7 @@ async function leavePast(from: number, to: number): Promise<void> {
 
 function pastRows(numbers: string): string[] {
   const id = (of: string) => `md5('${of}' || n)::uuid`;
-  const at = `now() - interval '100 days' + n * interval '1 second'`;
+  const at = `now() - interval '80 days' + n * interval '1 second'`;
   return [
     `insert into ledger_accounts (id, house) select 2000000 + n, false from ${numbers}`,
     `insert into calls (account_id, id, state, rail, service, price_micros, created_at, begun_at, expires_at, finished_at,
@@ -171,6 +172,18 @@ test('a round with nothing due costs as much after fifteen thousand past rows as
       .filter(({ name }) => !ASKING.includes(name) && name !== BOUNDED)
       .map(({ name, run }): [string, () => Promise<unknown>] => [name, run]),
     ['the gauge of reserved money', () => server.app.calls.reservedMicros()],
+    [
+      'what was sold in ninety days',
+      async () => {
+        const notes: string[] = [];
+        const sold = await pools.sql.begin(async (on) => {
+          const since = new Date(Date.now() - 90 * 86_400_000);
+          await movedOf(on, since, notes);
+          return salesOf(on, since, [], notes);
+        });
+        assert.deepEqual([notes, Number(sold.calls) >= FEW], [[], true]);
+      },
+    ],
     ['what a payer bought', () => settlements.boughtBy(5n, PAYER, 'ping', Buffer.from([0]))],
     ['an offer of a device, which forgets old ones', async () => devices.offer(await deviceOf('d'))],
     ['a reason of the keeper, which forgets old ones', () => noteReason(pools.sql, MOVE, RATES, Date.now())],

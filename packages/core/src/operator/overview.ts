@@ -1,26 +1,19 @@
-/** The figures at a glance. Each part has a bound on its time: what takes too long is told as not known, and why. */
-import type { Database, Transaction } from '../db/connection.ts';
+/** The figures at a glance: sections, of which each can fail by itself. */
+import type { Transaction } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import type { Sections } from './overview-sections.ts';
+import { movedOf, salesOf } from './sales-figures.ts';
 
 export const MOST_DAYS = 90;
 const DAY_MS = 86_400_000;
-const PART_TIMEOUT_MS = 5_000;
 const LISTED = 100;
-/** Accounts below it are the house's: of these, one pays for what is paid on a chain. */
-const FIRST_CUSTOMER = 1_000;
 /** A settlement takes seconds; one whose end is not known after this is worth a look. */
 const SETTLEMENT_EXPECTED_MS = 60_000;
 /** The age by which an order should be paid or over, even if every message about it was lost. */
 const ORDER_GRACE_MS = 10 * 60_000;
-/**
- * The longest that a call may be open before its price was taken or given back. One that a chain pays may take longer, and is found
- * by its transfer.
- */
-const LONGEST_CALL_MS = DAY_MS;
 /** The provider's words for disputes that are over. Words that come later are listed as open. */
 const ENDED_DISPUTES = ['won', 'lost', 'prevented', 'warning_closed'];
-const QUERY_CANCELED = '57014';
 
 export interface Overview {
   days: number;
@@ -29,16 +22,16 @@ export interface Overview {
   sales: Record<string, unknown> | null;
   money: Record<string, unknown> | null;
   unfinished: Record<string, unknown> | null;
-  notes: string[];
 }
 
 /**
+ * @param sections which read them, and note what is not known
  * @param options.days how many days to look back on, today among them: 1 to 90
  * @param options.trialBudgetMicrosPerDay what a day may give in trials; null: any
  * @param options.creditServices what the names of services begin with that sell credit: no sale until it is spent
  */
 export async function overviewOf(
-  sql: Database,
+  sections: Sections,
   options: {
     days: number;
     creditServices: readonly string[];
@@ -47,99 +40,25 @@ export async function overviewOf(
   },
 ): Promise<Overview> {
   const { days, nowMs } = options;
+  const { notes } = sections;
   const since = new Date(nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS);
-  const notes: string[] = [];
-
-  /** One part of the whole, in a snapshot of its own; null with a note when it takes too long. */
-  async function part<T>(name: string, read: (transaction: Transaction) => Promise<T>): Promise<T | null> {
-    try {
-      // The driver's types unwrap what a transaction returns; what is read here holds no promises.
-      const [value] = await sql.begin('isolation level repeatable read read only', async (transaction) => {
-        await transaction`select set_config('statement_timeout', ${String(PART_TIMEOUT_MS)}, true)`;
-        return [await read(transaction)] as const;
-      });
-      return value as T;
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === QUERY_CANCELED)) throw error;
-      notes.push(`${name}: not known, because adding it up took more than ${PART_TIMEOUT_MS / 1_000} s.`);
-      return null;
-    }
-  }
-
   // One after the other: the figures are for people, and the connections for calls.
-  const sales = await part('Sales', (on) => salesOf(on, since, options.creditServices));
-  if (sales === null && days > 1) notes.push('Ask for fewer days.');
-  const money = await part('Money', (on) => moneyOf(on, since, options));
-  const unfinished = await part('Unfinished business', async (on) => ({
+  const sales = await sections.snapshot('Sales', (on) => salesOf(on, since, options.creditServices, notes));
+  const money = await sections.snapshot('Money', (on) => moneyOf(on, since, { ...options, notes }));
+  const unfinished = await sections.snapshot('Unfinished business', async (on) => ({
     ...(await unfinishedOf(on, nowMs)),
     disputes: await openDisputesOf(on),
   }));
-  return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished, notes };
+  return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished };
 }
 
-async function salesOf(on: Transaction, since: Date, creditServices: readonly string[]) {
-  const begunSince = new Date(since.getTime() - LONGEST_CALL_MS).toISOString();
-  // `created_at` has the index; the day is that on which the money was taken, as in `call_spending`.
-  const rows = await on<
-    {
-      day: string | null;
-      service: string | null;
-      rail: string;
-      credit: boolean;
-      captured: bigint;
-      captured_micros: bigint;
-      released: bigint;
-      released_micros: bigint;
-    }[]
-  >`
-    select to_char(day, 'YYYY-MM-DD') as day, service, rail, credit,
-           count(*) filter (where state = 1) as captured,
-           coalesce(sum(price_micros) filter (where state = 1), 0)::bigint as captured_micros,
-           count(*) filter (where state = 2) as released,
-           coalesce(sum(price_micros) filter (where state = 2), 0)::bigint as released_micros
-    from (
-      select (finished_at at time zone 'UTC')::date as day, service, rail, state, price_micros,
-             service ^@ any(${creditServices as string[]}::text[]) as credit
-      from (
-        select finished_at, service, rail, state, price_micros from calls
-        where created_at >= ${begunSince} and finished_at >= ${since.toISOString()} and state in (1, 2)
-        union all
-        select c.finished_at, c.service, c.rail, c.state, c.price_micros
-        from ledger_transfers t join calls c on c.account_id = t.account_id and c.id = t.id
-        where t.created_at >= ${since.toISOString()} and t.resolves and t.account_id < ${FIRST_CUSTOMER}
-          and c.created_at < ${begunSince} and c.finished_at >= ${since.toISOString()} and c.state in (1, 2)
-      ) of_both
-    ) ended
-    group by grouping sets ((day, rail, credit), (service, rail, credit))
-    order by day, captured_micros desc, service, rail`;
-  const sold = rows.filter(({ credit }) => !credit);
-  const byService = sold.filter(({ day }) => day === null);
-  const creditSold = rows.filter(({ day, credit }) => day === null && credit);
-  const sum = (pick: (row: (typeof rows)[number]) => bigint, of = byService) =>
-    of.reduce((total, row) => total + pick(row), 0n);
-  const line = (row: (typeof rows)[number]) => ({
-    rail: row.rail,
-    calls: Number(row.captured),
-    capturedUsd: microsToUsd(row.captured_micros),
-    released: Number(row.released),
-    releasedUsd: microsToUsd(row.released_micros),
-  });
-  return {
-    calls: Number(sum(({ captured }) => captured)),
-    capturedUsd: microsToUsd(sum(({ captured_micros: micros }) => micros)),
-    released: Number(sum(({ released }) => released)),
-    releasedUsd: microsToUsd(sum(({ released_micros: micros }) => micros)),
-    creditSoldOnChainsUsd: microsToUsd(sum(({ captured_micros: micros }) => micros, creditSold)),
-    byDay: sold.flatMap((row) => (row.day === null ? [] : [{ day: row.day, ...line(row) }])),
-    byService: byService.map((row) => ({ service: row.service, ...line(row) })),
-  };
+interface MoneyAsked {
+  trialBudgetMicrosPerDay: bigint | null;
+  nowMs: number;
+  notes: string[];
 }
 
-async function moneyOf(
-  on: Transaction,
-  since: Date,
-  { trialBudgetMicrosPerDay, nowMs }: { trialBudgetMicrosPerDay: bigint | null; nowMs: number },
-) {
+async function moneyOf(on: Transaction, since: Date, { trialBudgetMicrosPerDay, nowMs, notes }: MoneyAsked) {
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
   const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
@@ -148,9 +67,7 @@ async function moneyOf(
            (select coalesce(sum(c.price_micros), 0) from settlements s
             join calls c on c.account_id = s.account_id and c.id = s.call_id
             where s.final_at is null and s.state in (0, 3))::bigint as on_chain`;
-  const moved = await on<{ code: string; moved: bigint; transfers: bigint }[]>`
-    select code, sum(amount_micros)::bigint as moved, count(*) as transfers from ledger_transfers
-    where code <> 'call' and created_at >= ${from} group by code order by code`;
+  const moved = await movedOf(on, since, notes);
   const movedBy = new Map(moved.map((row) => [row.code, row.moved]));
   const [debts] = await on<{ owed: bigint; accounts: bigint }[]>`
     select coalesce(sum(owed_micros), 0)::bigint as owed, count(*) as accounts from account_debts

@@ -23,6 +23,7 @@ import { exportRoutes } from './export-routes.ts';
 import { gasAsJson, railAsJson } from './gas.ts';
 import type { DeclaredCost } from './margin.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
+import { createSections } from './overview-sections.ts';
 import { peopleRoutes } from './people-routes.ts';
 import { type Proposals, proposalAsJson } from './proposals.ts';
 import { giftRoutes, proposalRoutes, refuseToAgree } from './refund-routes.ts';
@@ -216,27 +217,33 @@ function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void
   });
 
   admin.get('/overview', async (request) => {
-    const { owed, total: owedTotal } = await parts.owed({ skip: 0 });
-    const overview = await overviewOf(parts.sql, {
-      days: readParameters(overviewQuery, request.query).days,
+    const { days } = readParameters(overviewQuery, request.query);
+    const sections = createSections(parts.sql, ({ section, error }) =>
+      parts.logger.warn({ err: error, section }, 'a section of the overview could not be read'),
+    );
+    const owed = await sections.read('Payments to be sent back by hand', () => parts.owed({ skip: 0 }));
+    const overview = await overviewOf(sections, {
+      days,
       creditServices: parts.creditServices(),
       trialBudgetMicrosPerDay: parts.trialBudgetMicrosPerDay,
       nowMs: parts.nowMs(),
     });
+    const openActs = await sections.read('Actions whose end is not known', () => acts.open());
+    const proposals = await sections.read('Refunds and grants to agree to', () => parts.proposals.waiting());
     return {
       at: new Date(parts.nowMs()).toISOString(),
       ...overview,
-      notes: [parts.shut() ?? [], overview.notes].flat(),
-      openActs: (await acts.open()).map(actAsJson),
-      proposals: (await parts.proposals.waiting()).map(proposalAsJson),
-      upstreams: parts.upstreamHealth().map(healthAsJson),
-      dataLists: await parts.dataLists(),
-      owed,
-      owedTotal,
-      sourceTerms: parts.sourceTerms(),
-      rails: parts.rails().map(railAsJson),
-      gas: parts.gas().map(gasAsJson),
-      books: await booksAsJson(verdicts),
+      openActs: openActs?.map(actAsJson) ?? null,
+      proposals: proposals?.map(proposalAsJson) ?? null,
+      upstreams: await sections.read('Sources', () => parts.upstreamHealth().map(healthAsJson)),
+      dataLists: await sections.read('Lists', () => parts.dataLists()),
+      owed: owed?.owed ?? null,
+      owedTotal: owed?.total ?? null,
+      sourceTerms: await sections.read('Terms of the sources', () => parts.sourceTerms()),
+      rails: await sections.read('Chains', () => parts.rails().map(railAsJson)),
+      gas: await sections.read('Gas', () => parts.gas().map(gasAsJson)),
+      books: await sections.read('Books', () => booksAsJson(verdicts)),
+      notes: [parts.shut() ?? [], sections.notes].flat(),
     };
   });
 }

@@ -16,6 +16,7 @@ import { unfitForHttp } from './http-door.ts';
 import { type CallShares, createCallShares } from './inside/call-shares.ts';
 import { type CallStore, createCallStore } from './inside/calls.ts';
 import { SettlementFinisher } from './inside/finish-settlements.ts';
+import { foldSales } from './inside/fold-sales.ts';
 import { createFreeCalls } from './inside/free-calls.ts';
 import { namedCallOperations, namedCallRoute } from './inside/named-call-route.ts';
 import { onceATurn } from './inside/once-a-turn.ts';
@@ -228,7 +229,7 @@ function openRecords(
   const followedCalls = new FollowedCalls(sql, { nowMs, holder: replica.id });
   const figures = measureServices(sql, nowMs);
   const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
-  return { ...sold, reconciler, settlementFinisher, replica, shares };
+  return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold: foldSales(sql) };
 }
 
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
@@ -324,6 +325,7 @@ function jobsOf(
     freeCalls,
     followedCalls,
     figures,
+    salesFold,
   }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
@@ -341,6 +343,7 @@ function jobsOf(
     dropping('drop-moved-payments', (limit) => settlements.dropMoved(limit)),
     dropping('forget-free-calls', (limit) => freeCalls.forget(limit)),
     figures.job,
+    salesFold,
     { name: 'forget-hang-ups', intervalMs: 3_600_000, run: () => freeHangUps.forget() },
     {
       name: 'pay-shares',
