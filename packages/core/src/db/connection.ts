@@ -160,6 +160,11 @@ export function isNotAllowed(error: unknown): error is postgres.PostgresError {
   return error instanceof postgres.PostgresError && error.code === '42501';
 }
 
+/** Whether a transaction of one snapshot found a row changed by another one since. */
+export function isSerializationFailure(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '40001';
+}
+
 /** Whether a lock was not to be had within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '55P03';

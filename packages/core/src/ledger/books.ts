@@ -1,6 +1,8 @@
 import type { Database, Transaction } from '../db/connection.ts';
 import { houseAccountName } from './accounts.ts';
-import type { Audited, Rule } from './rule.ts';
+import { type OpenDays, openDays } from './closed-days.ts';
+import { IN_AN_ARCHIVE, LEDGER_RULES } from './ledger-rules.ts';
+import type { Audited } from './rule.ts';
 
 export interface BooksCheck {
   /** The rule, in words. */
@@ -34,6 +36,8 @@ export interface Books {
   customersMicros: bigint;
   reservedMicros: bigint;
   transfers: bigint;
+  /** The last closed day that the proof took as given, YYYY-MM-DD in UTC; null: it read everything. */
+  closedTo: string | null;
   calls: { captured: bigint; released: bigint; open: bigint };
   /** Settlements that a chain has not decided, and refunds owed on chains. */
   onChain: { settling: bigint; lost: bigint; refundsOwed: bigint; refundsPaid: bigint };
@@ -54,52 +58,6 @@ const NOTHING: Pick<Books, 'calls' | 'onChain' | 'cards'> = {
   },
 };
 
-/** Rules about accounts and transfers alone. Each part that moves money has its own rules beside its code. */
-const LEDGER_RULES: readonly Rule[] = [
-  {
-    name: 'every balance equals its transfers',
-    sql: `
-      select a.id, a.debits_pending, a.debits_posted, a.credits_pending, a.credits_posted,
-             coalesce(s.dp, 0) as dp, coalesce(s.d, 0) as d, coalesce(s.cp, 0) as cp, coalesce(s.c, 0) as c
-      from ledger_accounts a left join (
-        select account_id,
-          sum(case phase when 2 then amount_micros when 3 then -coalesce(reserved_micros, amount_micros) when 4 then -amount_micros else 0 end)
-            filter (where debit_account = account_id) as dp,
-          sum(amount_micros) filter (where phase in (1, 3) and debit_account = account_id) as d,
-          sum(case phase when 2 then amount_micros when 3 then -coalesce(reserved_micros, amount_micros) when 4 then -amount_micros else 0 end)
-            filter (where credit_account = account_id) as cp,
-          sum(amount_micros) filter (where phase in (1, 3) and credit_account = account_id) as c
-        from ledger_transfers group by account_id
-      ) s on s.account_id = a.id
-      where not a.house and (a.debits_pending, a.debits_posted, a.credits_pending, a.credits_posted)
-        is distinct from (coalesce(s.dp, 0), coalesce(s.d, 0), coalesce(s.cp, 0), coalesce(s.c, 0))
-      order by a.id limit 1`,
-    say: (r) =>
-      `account ${r.id} holds debits ${r.debits_pending}+${r.debits_posted}, credits ${r.credits_pending}+${r.credits_posted}; its transfers say ${r.dp}+${r.d}, ${r.cp}+${r.c}`,
-  },
-  {
-    name: 'no customer is overdrawn',
-    sql: `select id, debits_pending + debits_posted as debits, credits_posted as credits from ledger_accounts
-          where not house and debits_pending + debits_posted > credits_posted order by id limit 1`,
-    say: (r) => `account ${r.id} has debits of ${r.debits} against credits of ${r.credits}`,
-  },
-  {
-    name: 'every account of a transfer exists',
-    sql: `select t.id, t.account_id from ledger_transfers t
-          where not exists (select 1 from ledger_accounts a where a.id = t.debit_account)
-             or not exists (select 1 from ledger_accounts a where a.id = t.credit_account) limit 1`,
-    say: (r) => `transfer ${r.id} names an account that does not exist (account ${r.account_id})`,
-  },
-  {
-    name: 'every post and void has its pending transfer, frees all of its amount, and has the same accounts',
-    sql: `select e.id, e.account_id from ledger_transfers e
-          left join ledger_transfers t on t.account_id = e.account_id and t.id = e.id and t.phase = 2
-          where e.phase in (3, 4) and (t.id is null or t.amount_micros <> coalesce(e.reserved_micros, e.amount_micros)
-            or e.amount_micros > t.amount_micros or t.debit_account <> e.debit_account or t.credit_account <> e.credit_account) limit 1`,
-    say: (r) => `the resolution ${r.id} of account ${r.account_id} does not match a pending transfer`,
-  },
-];
-
 /** A rule reads a table or two: what takes longer than this will not end. */
 const STEP_TIMEOUT_MS = 3_600_000;
 
@@ -108,6 +66,8 @@ const STEP_TIMEOUT_MS = 3_600_000;
  * snapshot that is held keeps the database from clearing away what is past, and a rule needs no other's.
  *
  * @param parts what must hold of what each part keeps, beside the ledger's own rules
+ * @param reads `open days` takes the balances of closed days as given, and reads what came since; `everything` takes nothing as
+ *   given
  * @param session what the database shows the proof as, and whether it is still wanted: asked before each step
  * @returns each rule with the first thing that breaks it, and the sums
  * @throws ProofUnwanted
@@ -116,7 +76,9 @@ export async function proveBooks(
   sql: Database,
   parts: readonly Audited[],
   session: { name: string; wanted(): boolean } = { name: 'farebox books', wanted: () => true },
+  reads: 'everything' | 'open days' = 'everything',
 ): Promise<Books> {
+  const open = reads === 'everything' ? null : await openDays(sql);
   async function step<T>(read: (transaction: Transaction) => Promise<T>): Promise<T> {
     if (!session.wanted()) throw new ProofUnwanted();
     // The driver's types unwrap what a transaction returns; what is read here holds no promises.
@@ -124,20 +86,25 @@ export async function proveBooks(
       await transaction`
         select set_config('statement_timeout', ${String(STEP_TIMEOUT_MS)}, true),
                set_config('application_name', ${session.name}, true)`;
+      // Whoever closes a day meanwhile moves what is taken as given.
+      if (open !== null && (await openDays(transaction))?.since !== open.since) throw new ProofUnwanted();
       return [await read(transaction)] as const;
     });
     return value as T;
   }
   const checks: BooksCheck[] = [];
   for (const rule of [...LEDGER_RULES, ...parts.flatMap(({ rules }) => rules)]) {
-    const [row] = await step((transaction) => transaction.unsafe<Record<string, unknown>[]>(rule.sql));
+    const query = open === null ? rule.sql : (rule.ofOpenDays?.(open.since) ?? rule.sql);
+    // A rule about closed days alone has nothing to ask of open ones.
+    if (query === '') continue;
+    const [row] = await step((transaction) => transaction.unsafe<Record<string, unknown>[]>(query));
     checks.push({
       name: rule.name,
       ok: row === undefined,
       finding: row === undefined ? null : rule.say(row),
     });
   }
-  return step((transaction) => sumsOf(transaction, parts, checks));
+  return step((transaction) => sumsOf(transaction, parts, checks, open));
 }
 
 /** The proof was given up: somebody else has taken over. */
@@ -147,22 +114,36 @@ async function sumsOf(
   transaction: Transaction,
   parts: readonly Audited[],
   checks: BooksCheck[],
+  open: OpenDays | null,
 ): Promise<Books> {
-  const house = await transaction<{ account: bigint; net: bigint }[]>`
+  // What closed days hold, or, where nothing is taken as given, what is left of days whose transfers stand in files.
+  const given =
+    open === null
+      ? `select account_id as account, credits_posted - debits_posted as amount from ledger_day_moves m
+         where ${IN_AN_ARCHIVE}`
+      : `select account_id, credits_posted - debits_posted from ledger_closed_balances`;
+  const since = open === null ? '' : `and created_at >= ${open.since}`;
+  const house = await transaction.unsafe<{ account: bigint; net: bigint }[]>(`
       select account, sum(amount)::bigint as net from (
-        select credit_account as account, amount_micros as amount from ledger_transfers where phase in (1, 3)
+        ${given}
         union all
-        select debit_account, -amount_micros from ledger_transfers where phase in (1, 3)
-      ) entries where account < 1000 group by account order by account`;
+        select credit_account, amount_micros from ledger_transfers where phase in (1, 3) ${since}
+        union all
+        select debit_account, -amount_micros from ledger_transfers where phase in (1, 3) ${since}
+      ) entries (account, amount) where account < 1000 group by account order by account`);
   const [customers] = await transaction<{ owed: bigint; reserved: bigint }[]>`
       select coalesce(sum(credits_posted - debits_posted), 0)::bigint as owed,
              coalesce(sum(debits_pending), 0)::bigint as reserved
       from ledger_accounts where not house`;
-  const [counted] = await transaction<{ transfers: bigint }[]>`
-      select count(*) as transfers from ledger_transfers`;
+  const [counted] = await transaction.unsafe<{ transfers: bigint }[]>(`
+      select (select count(*) from ledger_transfers where true ${since}) + (
+        select coalesce(sum(transfers), 0) from ledger_days where ${open === null ? 'archived_at is not null' : 'true'}
+      )::bigint as transfers`);
   const totals: Record<string, unknown> = {};
-  for (const [name, query] of parts.flatMap((part) => Object.entries(part.totals ?? {})))
-    [totals[name]] = await transaction.unsafe(query);
+  for (const part of parts) {
+    const queries = { ...part.totals, ...(open === null ? {} : part.totalsOfOpenDays) };
+    for (const [name, query] of Object.entries(queries)) [totals[name]] = await transaction.unsafe(query);
+  }
   const customersMicros = customers?.owed ?? 0n;
   const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
   checks.unshift({
@@ -183,6 +164,7 @@ async function sumsOf(
     customersMicros,
     reservedMicros: customers?.reserved ?? 0n,
     transfers: counted?.transfers ?? 0n,
+    closedTo: open?.closedTo ?? null,
     ...NOTHING,
     ...totals,
   };

@@ -54,6 +54,8 @@ function verdictAsJson({ startedAt, endedAt, books }: BooksVerdict): Record<stri
     customersUsd: microsToUsd(books.customersMicros),
     reservedUsd: microsToUsd(books.reservedMicros),
     transfers: Number(books.transfers),
+    /** The last day whose balances were taken as given (UTC); null: everything was read. */
+    closedTo: books.closedTo ?? null,
     calls: numbersOf(books.calls),
     onChain: numbersOf(books.onChain),
   };

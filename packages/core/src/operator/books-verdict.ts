@@ -1,6 +1,7 @@
 /** Whether the books balance, as it was found last: proving reads all there is, so its end is kept for who asks. */
-import type { Pools } from '../db/connection.ts';
+import type { Database, Pools } from '../db/connection.ts';
 import { type Books, ProofUnwanted, proveBooks } from '../ledger/books.ts';
+import { closableDay, closeDays } from '../ledger/closed-days.ts';
 import type { Audited } from '../ledger/rule.ts';
 
 export const BOOKS_PROVED_EVERY_MS = 15 * 60_000;
@@ -20,8 +21,13 @@ export interface BooksVerdict {
 export interface BooksVerdicts {
   /** The last one; null: they were never proved. */
   last(): Promise<BooksVerdict | null>;
-  /** Proves them now. @returns null while somebody else does, here or on another replica, or when they took over */
-  prove(): Promise<BooksVerdict | null>;
+  /**
+   * Proves them now, and closes days that were complete before it began if they balance.
+   *
+   * @param reads whether to take the balances of closed days as given
+   * @returns null while somebody else does, here or on another replica, or when they took over
+   */
+  prove(reads?: 'everything' | 'open days'): Promise<BooksVerdict | null>;
   /** The job's round: proves them unless that was done lately, by whichever replica. */
   proveIfDue(): Promise<void>;
   /** Since when somebody is proving them; null: nobody is. */
@@ -72,7 +78,7 @@ export function createBooksVerdicts(
     return published.length === 1;
   }
 
-  async function prove(): Promise<BooksVerdict | null> {
+  async function prove(reads: 'everything' | 'open days' = 'open days'): Promise<BooksVerdict | null> {
     const startedAt = new Date(nowMs());
     const number = await begin();
     if (number === null) return null;
@@ -86,7 +92,7 @@ export function createBooksVerdicts(
     // One that fails is made up for by the next; if none succeeds, the lease is over and nothing is written down.
     const renewing = setInterval(() => void renew().catch(() => {}), RENEW_EVERY_MS);
     try {
-      const books = await proveBooks(patient, parts, { name: `${SESSION} ${number}`, wanted: () => ours });
+      const books = await proveAndClose(patient, parts, reads, `${SESSION} ${number}`, () => ours);
       if (!(await publish(number, startedAt, books))) return null;
       await sql`delete from books_verdicts where ended_at < ${at(-VERDICTS_KEPT_MS)}`;
       return { startedAt, endedAt: new Date(nowMs()), books };
@@ -118,6 +124,20 @@ export function createBooksVerdicts(
       return row?.started_at ?? null;
     },
   };
+}
+
+/** Proves the books and, if they balance, closes the days that were complete before the proof began. */
+async function proveAndClose(
+  patient: Database,
+  parts: readonly Audited[],
+  reads: 'everything' | 'open days',
+  name: string,
+  wanted: () => boolean,
+): Promise<Books> {
+  const closable = await closableDay(patient);
+  const books = await proveBooks(patient, parts, { name, wanted }, reads);
+  if (books.balanced && closable !== null) await closeDays(patient, closable, wanted);
+  return books;
 }
 
 /** JSON has no whole numbers of that size: they travel as text that says what it is. */

@@ -1,13 +1,8 @@
 import type { Audited } from '../ledger/rule.ts';
 
-/** Rules of the books for keys that were sold. Each query finds what breaks it. */
-export const SOLD_KEY_BOOKS: Audited = {
-  rules: [
-    {
-      // The key follows the capture in a commit of its own: what is younger may be on its way.
-      name: 'every captured sale of a key has made it, and no other',
-      sql: `select c.id, c.state, k.call_id, k.granted_at from calls c
-          full join sold_keys k on k.call_id = c.id and k.payer_account = c.account_id
+/** Sales of keys that are not what their call says. @param both sold keys `k` beside calls `c` */
+function captured(both: string): string {
+  return `select coalesce(c.id, k.call_id) as id, c.state, k.call_id, k.granted_at from ${both}
           where (k.call_id is not null or (c.service = 'instant-api-key' and c.state = 1 and c.outcome = 'answered'))
             and (c.id is null
               or (k.granted_at is not null and (c.state <> 1 or c.outcome <> 'answered' or c.price_micros < k.amount_micros))
@@ -20,7 +15,22 @@ export const SOLD_KEY_BOOKS: Audited = {
                       -- Rows of refunded keys were not kept before this migration.
                       or (k.call_id is null and t.note = 'undelivered call ' || c.id and t.created_at < (
                         select applied_at from schema_migrations where name = '054_sold_key_refunds.sql'))))))
-          limit 1`,
+          limit 1`;
+}
+
+/** Rules of the books for keys that were sold. Each query finds what breaks it. */
+export const SOLD_KEY_BOOKS: Audited = {
+  rules: [
+    {
+      // The key follows the capture in a commit of its own: what is younger may be on its way.
+      name: 'every captured sale of a key has made it, and no other',
+      sql: captured(`calls c full join sold_keys k on k.call_id = c.id and k.payer_account = c.account_id`),
+      ofOpenDays: (since) =>
+        captured(`(
+            select account_id, id from calls where created_at >= ${since} and service = 'instant-api-key'
+            union select payer_account, call_id from sold_keys where created_at >= ${since}
+          ) young left join calls c on c.account_id = young.account_id and c.id = young.id
+          left join sold_keys k on k.call_id = young.id and k.payer_account = young.account_id`),
       say: (r) =>
         `call ${r.id} of key ${r.call_id} is in state ${r.state}; its key was made at ${r.granted_at}`,
     },

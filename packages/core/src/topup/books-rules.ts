@@ -1,17 +1,26 @@
 import type { Audited } from '../ledger/rule.ts';
 
+/** Top-ups that are not what their call says. @param both top-ups `t` beside calls `c` */
+function captured(both: string): string {
+  return `select coalesce(c.id, t.call_id) as id, c.state, t.call_id, t.granted_at from ${both}
+          where (t.call_id is not null or c.service like 'credits/topup/%') and (
+            c.id is null
+            or (t.granted_at is not null and (c.state <> 1 or c.price_micros <> t.amount_micros))
+            or (c.state = 1 and t.granted_at is null and c.finished_at < now() - interval '10 minutes')) limit 1`;
+}
+
 /** Rules of the books for credit that was bought on a chain. Each query finds what violates it. */
 export const TOPUP_BOOKS: Audited = {
   rules: [
     {
       // Credit is granted in a commit after the capture, so a young top-up may still be on its way.
       name: 'every captured top-up is granted, and no other',
-      sql: `select c.id, c.state, t.call_id, t.granted_at from calls c
-          full join topups t on t.call_id = c.id and c.account_id = 5
-          where (t.call_id is not null or c.service like 'credits/topup/%') and (
-            c.id is null
-            or (t.granted_at is not null and (c.state <> 1 or c.price_micros <> t.amount_micros))
-            or (c.state = 1 and t.granted_at is null and c.finished_at < now() - interval '10 minutes')) limit 1`,
+      sql: captured(`calls c full join topups t on t.call_id = c.id and c.account_id = 5`),
+      ofOpenDays: (since) =>
+        captured(`(
+            select id from calls where created_at >= ${since} and account_id = 5 and service like 'credits/topup/%'
+            union select call_id from topups where created_at >= ${since}
+          ) young left join calls c on c.account_id = 5 and c.id = young.id left join topups t on t.call_id = young.id`),
       say: (r) =>
         `call ${r.id} of top-up ${r.call_id} is in state ${r.state}; its credit was granted at ${r.granted_at}`,
     },

@@ -1,20 +1,27 @@
 import { sqlFunction } from '../../db/functions.ts';
-import type { Audited, Rule } from '../../ledger/rule.ts';
+import { type Audited, overRowsSince, type Rule } from '../../ledger/rule.ts';
 import { SHARE_RULES } from './share-rules.ts';
+
+const overCalls = (query: (which: string) => string) => overRowsSince('c.created_at', query);
+const overTransfers = (query: (which: string) => string) => overRowsSince('t.created_at', query);
 
 /** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
 const CALL_RULES: readonly Rule[] = [
   {
     name: 'every call has exactly the transfers of its state',
-    sql: `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros, c.reserved_micros
+    ...overCalls(
+      (
+        which,
+      ) => `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros, c.reserved_micros
           from calls c
           left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
           left join ledger_transfers e on e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4)
-          where case when c.price_micros = 0 then t.id is not null or e.id is not null
+          where ${which} and case when c.price_micros = 0 then t.id is not null or e.id is not null
                 else t.id is null or t.amount_micros <> coalesce(c.reserved_micros, c.price_micros)
                   or e.amount_micros <> c.price_micros or c.reserved_micros is not null and c.state <> 1
                   or e.reserved_micros is distinct from c.reserved_micros
                   or e.phase is distinct from (case c.state when 1 then 3 when 2 then 4 end) end limit 1`,
+    ),
     say: (r) =>
       `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,
   },
@@ -28,33 +35,39 @@ const CALL_RULES: readonly Rule[] = [
   },
   {
     name: 'every open call is where open calls are looked for',
-    sql: `select c.id, c.account_id, c.begun_at from calls c
-          where c.state = 0 and not exists (select 1 from ${sqlFunction('open_calls')}() o where o.account_id = c.account_id and o.id = c.id)
+    ...overCalls(
+      (which) => `select c.id, c.account_id, c.begun_at from calls c
+          where ${which} and c.state = 0 and not exists (select 1 from ${sqlFunction('open_calls')}() o where o.account_id = c.account_id and o.id = c.id)
           limit 1`,
+    ),
     say: (r) =>
       `call ${r.id} of account ${r.account_id} is open since ${r.begun_at}, and no job would find it`,
   },
   {
     name: 'every transfer for a call has its call, and every refund a captured one',
-    sql: `select t.id, t.account_id, t.code from ledger_transfers t
+    ...overTransfers(
+      (which) => `select t.id, t.account_id, t.code from ledger_transfers t
           left join calls c on c.account_id = t.account_id and c.id = t.id
-          where (t.code = 'call' and c.id is null)
+          where ${which} and ((t.code = 'call' and c.id is null)
              or (t.code in ('onchain_refund', 'settlement_lost') and not exists (
                select 1 from calls r where r.account_id = t.account_id and r.state = 1
                  and t.note in ('refund of call ' || r.id, 'lost settlement of call ' || r.id)))
              or (t.code = 'call_refund' and not exists (
                select 1 from calls r where r.account_id = t.account_id and r.state = 1
-                 and t.note = 'undelivered call ' || r.id and r.price_micros = t.amount_micros)) limit 1`,
+                 and t.note = 'undelivered call ' || r.id and r.price_micros = t.amount_micros))) limit 1`,
+    ),
     say: (r) => `transfer ${r.id} (${r.code}) of account ${r.account_id} has no call`,
   },
   {
     name: 'every captured call that a chain paid for has its transaction',
-    sql: `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
+    ...overCalls(
+      (which) => `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
           left join settlements s on s.account_id = c.account_id and s.call_id = c.id
-          where c.rail <> 'credits' and c.state = 1
+          where ${which} and c.rail <> 'credits' and c.state = 1
             and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros
               or s.amount_units > c.price_micros
                 and (s.evidence->>'scheme' is distinct from 'transfer' or s.evidence ? 'priceUnits')) limit 1`,
+    ),
     say: (r) =>
       `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}, of ${r.amount_units}`,
   },
@@ -64,6 +77,10 @@ const CALL_RULES: readonly Rule[] = [
           left join calls c on c.account_id = s.account_id and c.id = s.call_id
           where c.id is null or c.state = 0 or (s.state = 2) <> (c.state = 2)
              or (s.state in (0, 3) and c.state <> 3) limit 1`,
+    ofOpenDays: (since) => `select c.id as call_id, s.state, c.state as call_state
+          from calls c join settlements s on s.account_id = c.account_id and s.call_id = c.id
+          where c.created_at >= ${since} and c.rail <> 'credits' and (c.state = 0 or (s.state = 2) <> (c.state = 2)
+             or (s.state in (0, 3) and c.state <> 3)) limit 1`,
     say: (r) => `the settlement of call ${r.call_id} is in state ${r.state}, the call in ${r.call_state}`,
   },
   {
@@ -86,6 +103,14 @@ const CALL_RULES: readonly Rule[] = [
             from calls where state = 1 and account_id >= 1000 group by 1, 2, 3
           ) c on c.account_id = s.account_id and c.service = s.service and c.day = s.day
           where s.spent_micros is distinct from c.spent or s.calls is distinct from c.calls limit 1`,
+    // A call that credits pay ends within a day. Spending without any call is found by the whole proof.
+    ofOpenDays: (since) => `select c.account_id, c.service, c.day, s.spent_micros, c.spent from (
+            select account_id, service, (finished_at at time zone 'UTC')::date as day, sum(price_micros) as spent,
+                   count(*) as calls
+            from calls where created_at >= ${since} - interval '1 day' and finished_at >= ${since} and state = 1
+              and account_id >= 1000 group by 1, 2, 3
+          ) c left join call_spending s on s.account_id = c.account_id and s.service = c.service and s.day = c.day
+          where s.spent_micros is distinct from c.spent or s.calls is distinct from c.calls limit 1`,
     say: (r) =>
       `account ${r.account_id}, ${r.service} on ${r.day}: spending says ${r.spent_micros}, calls say ${r.spent}`,
   },
@@ -94,6 +119,17 @@ const CALL_RULES: readonly Rule[] = [
 /** Calls by how they ended, and what is with a chain, or owed on one. */
 export const CALL_BOOKS: Audited = {
   rules: [...CALL_RULES, ...SHARE_RULES],
+  totalsOfOpenDays: {
+    calls: `
+      with newest as (
+        select state from calls where begun_at >= (select calls_to from sales_folded)
+        union all
+        select c.state from sales_open o join calls c on c.account_id = o.account_id and c.id = o.id
+      )
+      select (select coalesce(sum(answered), 0) from sales_days)::bigint + count(*) filter (where state = 1) as captured,
+             (select coalesce(sum(released), 0) from sales_days)::bigint + count(*) filter (where state = 2) as released,
+             count(*) filter (where state in (0, 3)) as open from newest`,
+  },
   totals: {
     calls: `
       select count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,

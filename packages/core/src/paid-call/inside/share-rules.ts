@@ -1,4 +1,4 @@
-import type { Rule } from '../../ledger/rule.ts';
+import { overRowsSince, type Rule } from '../../ledger/rule.ts';
 
 /** What must hold of shares of calls: what is set aside, what was taken back, and what was paid out. */
 export const SHARE_RULES: readonly Rule[] = [
@@ -15,9 +15,12 @@ export const SHARE_RULES: readonly Rule[] = [
   },
   {
     name: 'a captured call that is shared has its share, and nobody shares in a call of their own',
-    sql: `select c.id, c.state, s.state as share, s.beneficiary from calls c
+    ...overRowsSince(
+      'c.created_at',
+      (which) => `select c.id, c.state, s.state as share, s.beneficiary from calls c
           left join call_shares s on s.account_id = c.account_id and s.call_id = c.id
-          where c.shared and c.state = 1 and (s.call_id is null or s.state = 0 or s.beneficiary = c.account_id) limit 1`,
+          where ${which} and c.shared and c.state = 1 and (s.call_id is null or s.state = 0 or s.beneficiary = c.account_id) limit 1`,
+    ),
     say: (r) =>
       `call ${r.id} is in state ${r.state}, its share for account ${r.beneficiary} in state ${r.share}`,
   },
