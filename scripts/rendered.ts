@@ -1,6 +1,6 @@
 /**
  * The parts of the documents that are rendered from code: the table and the picture of the walls, the table of
- * variables, the table of sources, and that of services; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
+ * variables, those of sources, of services and of what the books prove; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
  * `--check`, which writes nothing and exits with 1 when something differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,9 @@ import { DECLARED } from '../apps/shop/src/app.ts';
 import { loadServices } from '../packages/catalogue/src/services/registry.ts';
 import { termsOfSources } from '../packages/catalogue/src/upstreams/declared.ts';
 import { variablesOf } from '../packages/core/src/config.ts';
+import { boundsOf, type Variable } from '../packages/core/src/declared.ts';
+import { LEDGER_RULES } from '../packages/core/src/ledger/ledger-rules.ts';
+import type { Audited } from '../packages/core/src/ledger/rule.ts';
 import { configJsonSchema } from '../packages/proxy/src/config/schema.ts';
 import { clientServices } from './client-services.ts';
 import { housePicture } from './house-picture.ts';
@@ -41,11 +44,22 @@ function variables(): string[] {
   return [
     '| Variable | Default | Meaning | Secret |',
     '|---|---|---|---|',
-    ...variablesOf(DECLARED).map(
-      ({ name, fallback, describe, secret, renewed }) =>
-        `| \`${name}\` | ${cell(fallback)} | ${describe} | ${secret === true ? (renewed === true ? 'yes, renewed' : 'yes') : ''} |`,
-    ),
+    ...variablesOf(DECLARED).map((variable) => {
+      const { name, fallback, describe, secret, renewed } = variable;
+      const isSecret = secret === true ? (renewed === true ? 'yes, renewed' : 'yes') : '';
+      return `| \`${name}\` | ${cell(fallback)} | ${describe}${boundsInWords(variable)} | ${isSecret} |`;
+    }),
   ];
+}
+
+/** The bounds of a number, where its description does not name them. */
+function boundsInWords(variable: Variable): string {
+  const bounds = boundsOf(variable);
+  // A number without an end of its own ends where whole numbers do.
+  if (bounds === null || bounds.maximum === Number.MAX_SAFE_INTEGER) return '';
+  const largest = bounds.maximum.toLocaleString('en');
+  const isTold = [largest, String(bounds.maximum)].some((words) => variable.describe.includes(words));
+  return isTold ? '' : ` (${bounds.minimum.toLocaleString('en')} to ${largest})`;
 }
 
 const COMMERCIAL_USE = {
@@ -66,6 +80,21 @@ function terms(): string[] {
         return `| ${source} | \`${name}\` | ${licence} | ${use} | ${isAgreedTo === null ? '' : 'needed'} | ${attribution ?? ''} |`;
       },
     ),
+  ];
+}
+
+/** What the proof of the books checks: its rules, with the folder of each part that adds some. */
+function invariants(): string[] {
+  const parts: readonly { name: string; books?: Audited }[] = DECLARED;
+  const rules = [
+    { name: 'ledger', rule: 'all entries sum to zero' },
+    ...LEDGER_RULES.map(({ name }) => ({ name: 'ledger', rule: name })),
+    ...parts.flatMap(({ name, books }) => (books?.rules ?? []).map((rule) => ({ name, rule: rule.name }))),
+  ];
+  return [
+    '| Part | What holds |',
+    '|---|---|',
+    ...rules.map(({ name, rule }) => `| ${name} | ${rule.charAt(0).toUpperCase()}${rule.slice(1)} |`),
   ];
 }
 
@@ -101,6 +130,7 @@ function withTable(path: string, rows: readonly string[]): { path: string; text:
 const rendered = [
   withTable('docs/parts.md', walls()),
   withTable('docs/configuration.md', variables()),
+  withTable('docs/day-to-day.md', invariants()),
   withTable('docs/sources.md', terms()),
   withTable('docs/services.md', await services()),
   { path: 'docs/images/house.svg', text: housePicture(CORE) },

@@ -126,6 +126,11 @@ export const whole = (minimum: number, maximum: number) =>
     .regex(/^\d+$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.number().min(minimum).max(maximum));
+/** Returns the smallest and the largest number that a variable takes; null for what is no bounded number. */
+export function boundsOf({ shape }: Variable): { minimum: number; maximum: number } | null {
+  const { minimum, maximum } = z.toJSONSchema(shape, { io: 'output', unrepresentable: 'any' });
+  return minimum === undefined || maximum === undefined ? null : { minimum, maximum };
+}
 export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 /** Comma-separated; empty entries are left out. */
 export const list = <Output>(entry: z.ZodType<Output, string>, most = 20) =>

@@ -113,6 +113,16 @@ describe('every document', () => {
     }
   });
 
+  test('shows every picture that is kept, and names each in words', () => {
+    const shown = documents.flatMap(({ path, text }) =>
+      [...text.matchAll(/!\[([^\]]*)\]\((?:docs\/)?images\/([\w.-]+)\)/g)].map(([, words = '', file = '']) => {
+        assert(words.length > 10, `${path}: ${file} has no words`);
+        return file;
+      }),
+    );
+    assert.deepEqual([...new Set(shown)].sort(), readdirSync(join(ROOT, 'docs/images')).sort());
+  });
+
   test('names only files of ours that exist', () => {
     for (const { path, text } of documents) {
       const named = text.matchAll(/`((?:apps|packages|bench|scripts|docs|contracts|examples)\/[\w./-]+)`/g);
@@ -139,7 +149,16 @@ describe('every document', () => {
 describe('the documents as a whole', () => {
   const guides = () => readGuides(join(ROOT, 'docs')).list;
   /** Pages that are looked up and not read: a table each. */
-  const REFERENCES = ['client-reference', 'configuration', 'errors', 'figures', 'parts', 'threats'];
+  const REFERENCES = [
+    'client-reference',
+    'configuration',
+    'core-reference',
+    'errors',
+    'figures',
+    'parts',
+    'proxy-reference',
+    'threats',
+  ];
 
   test('stand in six parts, each page in one of them', () => {
     assert.deepEqual(
