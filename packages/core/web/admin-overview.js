@@ -28,7 +28,7 @@ export async function overviewView(page) {
   const [overview, caller] = await Promise.all([ask(`overview?days=${days}`), ask('caller')]);
   return el(
     'div',
-    {},
+    { class: 'overview' },
     head(overview, page),
     ...overview.notes.map((note) => notice('warn', note)),
     needsYou(overview),
@@ -573,5 +573,5 @@ function unknownLine(title) {
 }
 
 function section(title, ...children) {
-  return el('section', {}, el('h2', {}, title), ...children);
+  return el('section', { class: title.toLowerCase() }, el('h2', {}, title), ...children);
 }

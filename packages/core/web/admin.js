@@ -8,7 +8,7 @@ import { overviewView } from './admin-overview.js';
 import { servicesView } from './admin-services.js';
 import { ask, Refusal, rememberedToken, rememberToken, waysIn } from './admin-session.js';
 import { code } from './admin-tables.js';
-import { byId, el, notice } from './dom.js';
+import { byId, el, notice, SHOP } from './dom.js';
 
 const form = byId('token-form');
 const input = byId('token');
@@ -76,6 +76,7 @@ async function show({ quietly = false } = {}) {
     if (at !== opened) return;
     const focused = quietly && view.contains(document.activeElement) ? document.activeElement.id : '';
     view.replaceChildren(shown);
+    document.title = `${view.querySelector('h2')?.textContent ?? 'Admin'} · Admin · ${SHOP}`;
     // What had the focus may be there again under its name; if not, the view's own heading takes it.
     const order = orderId === undefined ? null : document.getElementById(`order-${orderId}`);
     if (order !== null && !quietly) {

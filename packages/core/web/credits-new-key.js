@@ -15,7 +15,7 @@ history.replaceState({ token }, '', location.pathname);
 
 if (token === null)
   outcome.replaceChildren(notice('warn', 'This address is not a whole link. Open the one in the mail.'));
-else make.disabled = false;
+else make.hidden = false;
 
 // Another mailed link that is opened in this tab changes nothing but what stands behind the #.
 addEventListener('hashchange', () => location.reload());

@@ -55,11 +55,23 @@ function drawList() {
     ...shown.map(({ tag, items }) => el('option', { value: tag }, `${tag} (${items.length})`)),
   );
   const clear = el('button', { type: 'button', class: 'secondary', onclick: clearFilter }, 'Show all');
+  const words = el('p', { id: 'none-found' });
+  const others = el('p', {}, 'Try ', suggested('price'), ' ', suggested('weather'), ' ', suggested('wallet'));
   list.replaceChildren(
     ...groups,
-    el('div', { id: 'none', class: 'soft', hidden: true }, el('p', {}, 'No service matches.'), clear),
+    el('div', { id: 'none', class: 'soft', hidden: true }, words, others, clear),
   );
   list.removeAttribute('aria-busy');
+}
+
+/** A word to search for in place of one that nothing fits. */
+function suggested(word) {
+  const onclick = () => {
+    filter.value = word;
+    wordsChanged();
+    filter.focus();
+  };
+  return el('button', { type: 'button', class: 'secondary small', onclick }, word);
 }
 
 function entryView(entry) {
@@ -119,12 +131,13 @@ function applyFilter() {
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '');
+  const current = addressed();
   let fitting = 0;
   for (const { section, number, items, tag } of shown) {
     const inGroup = group.value === '' || group.value === tag;
     let here = 0;
     for (const { entry, item, text } of items) {
-      const isSold = !onlyAvailable.checked || entry.available;
+      const isSold = !onlyAvailable.checked || entry.available || entry.id === current;
       const fits = places === null ? words.every((word) => text.includes(word)) : places.has(entry.id);
       item.hidden = !(inGroup && isSold && fits);
       if (!item.hidden) here += 1;
@@ -133,14 +146,37 @@ function applyFilter() {
     section.hidden = here === 0;
     fitting += here;
   }
-  const total = catalog.services.length;
-  count.textContent = fitting === total ? `${total} services` : `${fitting} of ${total} services`;
+  const total = catalog.services.filter(({ available }) => available || !onlyAvailable.checked).length;
+  count.textContent = fitting >= total ? `${fitting} services` : `${fitting} of ${total} services`;
   byId('none').hidden = fitting > 0;
+  byId('none-found').textContent =
+    words.length === 0 ? 'No service matches.' : `No service matches “${filter.value.trim()}”.`;
+}
+
+/** The choice stands in the address of the list: it can be sent to somebody, and is there after a reload. */
+function keepChoice() {
+  if (addressed() !== null) return;
+  const chosen = new URLSearchParams();
+  const words = filter.value.trim();
+  if (words !== '') chosen.set('q', words);
+  if (group.value !== '') chosen.set('group', group.value);
+  if (!onlyAvailable.checked) chosen.set('all', '1');
+  const query = chosen.size === 0 ? '' : `?${chosen}`;
+  history.replaceState(null, '', `${location.pathname}${query}${location.hash}`);
+}
+
+function takeChoice() {
+  const chosen = new URLSearchParams(location.search);
+  filter.value = (chosen.get('q') ?? '').slice(0, filter.maxLength);
+  const tag = chosen.get('group') ?? '';
+  group.value = shown.some((each) => each.tag === tag) ? tag : '';
+  onlyAvailable.checked = !chosen.has('all');
 }
 
 /** After a change of the filter the list starts at its top, and the filter stays where it is on the screen. */
 function filterChanged() {
   applyFilter();
+  keepChoice();
   list.scrollTop = 0;
   if (!sideBySide.matches) {
     const top = Math.ceil(index.getBoundingClientRect().top + scrollY);
@@ -245,6 +281,7 @@ function go(path) {
 /** On a phone the list and the service take turns: back in the list, the service that was read is where it was. */
 async function moved() {
   const showing = showDetail(true);
+  applyFilter();
   fitList();
   markCurrent();
   if (addressed() === null && lastSeen !== null && !sideBySide.matches) {
@@ -278,9 +315,12 @@ filter.form.addEventListener('submit', async (event) => {
 async function showList() {
   try {
     catalog = await loadCatalog();
+    const typed = filter.value;
     drawList();
+    if (typed === '') takeChoice();
     arrange();
     applyFilter();
+    if (filter.value !== '') wordsChanged();
     // The list has its height before the entry is brought into view in it.
     fitList();
     markCurrent();

@@ -28,6 +28,8 @@ export async function offerKey({ sessionId, proof, isOwnTab }) {
     const { body } = await post('checkout/hand-over', { sessionId, proof, reveal });
     if (body?.success !== true || body.state === 'no_key') return null;
     byId('for-person').hidden = isOwnTab && body.state !== 'over';
+    // Who has the key has nothing to wait for.
+    if (body.deliveredAt !== null) byId('for-agent').hidden = true;
     const had = body.deliveredAt === null ? '' : ` at ${momentWords(body.deliveredAt)}`;
     const by =
       body.deliveredTo === 'page' ? 'The key was shown on this page' : 'Your agent has fetched the key';

@@ -157,10 +157,30 @@ function entryOf(webhook, attempt) {
       button('Messages', (ask) => showDeliveries(deliveries, at, ask), false),
       missedEvents > 0 && enabled ? button('Send what it missed', (ask, say) => recover(ask, say, at)) : null,
       button('Change address', () => showAddressForm(deliveries, webhook, attempt), false),
-      button('Delete', (ask) => ask('DELETE', at)),
+      el(
+        'button',
+        {
+          type: 'button',
+          class: 'danger',
+          onclick: () => confirmDelete(url, () => void attempt((ask) => ask('DELETE', at))),
+        },
+        'Delete',
+      ),
     ),
     deliveries,
   );
+}
+
+/** Asks before a webhook is gone for good. */
+function confirmDelete(url, act) {
+  const dialog = byId('webhook-dialog');
+  byId('webhook-dialog-url').textContent = url;
+  dialog.returnValue = '';
+  dialog.showModal();
+  const decided = () => {
+    if (dialog.returnValue === 'yes') act();
+  };
+  dialog.addEventListener('close', decided, { once: true });
 }
 
 /** Puts into the queue what the webhook has not got in the last thirty days. */

@@ -404,7 +404,7 @@ test('a person without an agent buys a key on the key page, and it refills itsel
   await page.getByLabel('E-mail for the receipt').fill('payer@example.com');
   await page.getByLabel('Name of the key').fill('my first key');
   await page.getByLabel('Keep the card').check();
-  await page.getByLabel('When the balance is below, USD').last().fill('4');
+  await page.getByLabel('When it is below').last().fill('4');
   await assertFits(page);
   await page.getByRole('button', { name: 'Go to the payment' }).click();
   await page.waitForURL(/\/c\/pay\//);
@@ -439,15 +439,15 @@ test('a person without an agent buys a key on the key page, and it refills itsel
   assert.equal((await world.me(key)).label, 'my first key');
 
   const recharge = page.getByRole('region', { name: 'Auto-recharge' });
-  await recharge.getByLabel('When the balance is below, USD').fill('30');
+  await recharge.getByLabel('When it is below').fill('30');
   await recharge.getByRole('button', { name: 'Save' }).click();
   await recharge.getByText('Must be at most the charge, 25.00').waitFor();
   await recharge.getByText('agreed to at most $25.00 below $4.00, and $75.00 in 24 hours').waitFor();
-  await recharge.getByLabel('When the balance is below, USD').fill('10');
+  await recharge.getByLabel('When it is below').fill('10');
   await recharge.getByRole('button', { name: 'Save' }).click();
   await recharge.getByText('has agreed to a charge of 25.00 USD below 4.00 USD, and to no more').waitFor();
-  await recharge.getByLabel('When the balance is below, USD').fill('3');
-  await recharge.getByLabel(/^Charge, USD/).fill('15.5');
+  await recharge.getByLabel('When it is below').fill('3');
+  await recharge.getByLabel(/^Charge \(/).fill('15.5');
   await recharge.getByRole('button', { name: 'Save' }).click();
   await recharge.getByText('Visa 4242 is charged $15.50 when the balance falls below $3.00.').waitFor();
   await recharge.getByRole('button', { name: 'Switch off' }).click();

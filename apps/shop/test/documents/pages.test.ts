@@ -20,7 +20,7 @@ import { drawnUpTo, openSlowDocuments } from '../chains/slow-documents.fixture.t
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { assertReadable } from '../look.fixture.ts';
-import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
+import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
 
 const SERVICES_OF_A_FULL_SHOP = 90;
 
@@ -263,7 +263,7 @@ test('choosing from the list keeps its place, and going back on a phone leads to
 
 test('a filter hides services, keeps the focus and its own place on the screen, and says what it found', async () => {
   for (const width of [390, 1280]) {
-    const page = await open('/docs', { width });
+    const page = await open('/docs?all=1', { width });
     const filter = page.getByLabel('Find a service');
     await filter.scrollIntoViewIfNeeded();
     if (width === 390) {
@@ -288,7 +288,7 @@ test('a filter hides services, keeps the focus and its own place on the screen, 
     assert(first !== null && first.y > after.y && first.y < 500, 'the first one found is below it');
     assert.equal(await page.evaluate('document.activeElement.id'), 'filter');
     await filter.fill('xqzzyv');
-    await page.getByText('No service matches.').waitFor();
+    await page.getByText('No service matches “xqzzyv”.').waitFor();
     await page.getByRole('button', { name: 'Show all' }).click();
     await page.getByText(`${SERVICES_OF_A_FULL_SHOP} services`, { exact: true }).waitFor();
     await page.getByLabel('Group').selectOption('Discovery');
@@ -301,8 +301,34 @@ test('a filter hides services, keeps the focus and its own place on the screen, 
   }
 });
 
-test('the beginning of a word, and words while the server is silent, are looked for in the list itself', async () => {
+test('the list holds what is for sale until all of it is asked for, and keeps what was chosen in its address', async () => {
   const page = await open('/docs', { width: 1280 });
+  const catalog = await jsonOf(fetch(`${server.url}/x402/catalog`));
+  const all: { id: string; available: boolean }[] = catalog.services;
+  const resting = all.filter(({ available }) => !available);
+  assert.ok(resting.length > 0, 'everything is for sale here');
+  await page.getByText(`${all.length - resting.length} services`, { exact: true }).waitFor();
+  const shown = (id: string) => page.locator(`#services a[href="/docs/${id}"]`).isVisible();
+  assert.equal(await shown(resting[0]?.id ?? ''), false);
+  await page.getByLabel('for sale now').uncheck();
+  await page.getByText(`${all.length} services`, { exact: true }).waitFor();
+  assert.equal(await shown(resting[0]?.id ?? ''), true);
+  await page.getByLabel('Find a service').fill('kal');
+  await page.waitForURL('**/docs?q=kal&all=1');
+  const said = await page.locator('#count').textContent();
+  await page.reload();
+  await page.getByText(String(said), { exact: true }).waitFor();
+  assert.equal(await page.getByLabel('Find a service').inputValue(), 'kal');
+  await page.getByLabel('Find a service').fill('xqzzyv');
+  await page.getByRole('button', { name: 'weather' }).click();
+  await page.waitForURL('**/docs?q=weather&all=1');
+  await page.goto(`${server.url}/docs/${resting[0]?.id}`);
+  await until('the service of the address in the list', () => shown(resting[0]?.id ?? ''));
+  await page.close();
+});
+
+test('the beginning of a word, and words while the server is silent, are looked for in the list itself', async () => {
+  const page = await open('/docs?all=1', { width: 1280 });
   const filter = page.getByLabel('Find a service');
   const having = (...words: string[]) =>
     services.filter(({ path, name, tag, summary }) =>

@@ -66,7 +66,7 @@ for (const [width, scheme] of [
 
     await section.getByLabel('HTTPS address', { exact: true }).fill('ftp://example.com/x');
     await section.getByLabel('the balance is low').check();
-    await section.getByLabel('When the balance is below, USD').fill('0.50');
+    await section.getByLabel('When it is below').fill('0.50');
     await section.getByRole('button', { name: 'Add webhook' }).click();
     await section.locator('#webhook-url-problem').getByText('Must begin with https://').waitFor();
     await section.getByLabel('HTTPS address', { exact: true }).fill(`${receiver.url}/page`);
@@ -122,6 +122,10 @@ for (const [width, scheme] of [
     await section.getByRole('button', { name: 'Save' }).click();
     await section.getByText(`${receiver.url}/moved`).waitFor();
     await section.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await section.getByText(`${receiver.url}/moved`).waitFor();
+    await section.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete the webhook' }).click();
     await section.getByText('There is none yet.').waitFor();
     assert(!page.url().includes(owner), 'no secret in an address');
     assert.deepEqual(troubles, []);

@@ -83,7 +83,8 @@ function footColumn(title: string, links: readonly { href: string; label: string
   return `<nav aria-label="${title}">\n<p>${title}</p>\n<ul>\n${items.join('\n')}\n</ul>\n</nav>\n`;
 }
 
-const RIBBON = `<section class="ribbon" aria-label="Sandbox"><p><strong>Sandbox</strong> ${SANDBOX_WARNING}</p></section>\n`;
+/** On a phone the ribbon takes one or two lines: the same in fewer words. */
+const RIBBON = `<section class="ribbon" aria-label="Sandbox"><p><strong>Sandbox</strong> <span class="on-desks">${SANDBOX_WARNING}</span><span class="on-phones">Nothing here is real. Never pay with real money.</span></p></section>\n`;
 
 /** The placeholder for the shop's name in a page's file. */
 const SHOP = '{{shop}}';

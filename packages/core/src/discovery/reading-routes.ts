@@ -171,7 +171,7 @@ function catalogPage({ context, pages }: Reading, view: Parameters<typeof catalo
 function docsPage({ context, pages }: Reading, service: Service | null): Published {
   const { guides } = pages;
   const readOn = readOnOf(guides);
-  const common = { '<!--list-->': listOf(context), '<!--guides-->': readOn };
+  const common = { '<!--list-->': listOf(context, service), '<!--guides-->': readOn };
   if (service === null) {
     const { path, title, description } = overviewText(context, guides);
     const places = { ...common, '<!--detail-->': '' };
@@ -195,16 +195,18 @@ function readOnOf({ list }: Guides): string {
   return `<p>Read on in the <a href="${GUIDES_PAGE}">guides</a>${within}. Or look up an <a href="${ERRORS_PAGE}">error code</a>.</p>`;
 }
 
-/** The list of services as the page's script draws it. */
-function listOf(context: DiscoveryContext): string {
+/** The list of services as the page's script draws it: those for sale, and the one that the page is about. */
+function listOf(context: DiscoveryContext, current: Service | null): string {
   return [...Map.groupBy(context.services, ({ tag }) => tag)]
     .map(([tag, services]) => {
+      const isShown = (service: Service) => context.availability(service).available || service === current;
+      const shown = services.filter(isShown).length;
       const items = services.map((service) => {
         const { available } = context.availability(service);
         const state = available ? '' : '<span class="badge warn">unavailable</span>';
-        return `<li><a href="/docs/${asMarkup(service.path)}" data-link=""${available ? '' : ' class="resting"'}><span class="name">${asMarkup(service.name)}${state}</span><span class="price">$${asMarkup(priceWords(service))}</span><span class="about">${asMarkup(service.summary)}</span></a></li>`;
+        return `<li${isShown(service) ? '' : ' hidden'}><a href="/docs/${asMarkup(service.path)}" data-link=""${available ? '' : ' class="resting"'}><span class="name">${asMarkup(service.name)}${state}</span><span class="price">$${asMarkup(priceWords(service))}</span><span class="about">${asMarkup(service.summary)}</span></a></li>`;
       });
-      return `<section class="group" aria-label="${asMarkup(tag)}"><h2>${asMarkup(tag)} <span class="faint">${services.length}</span></h2><ul>${items.join('\n')}</ul></section>`;
+      return `<section class="group" aria-label="${asMarkup(tag)}"${shown === 0 ? ' hidden' : ''}><h2>${asMarkup(tag)} <span class="faint">${shown}</span></h2><ul>${items.join('\n')}</ul></section>`;
     })
     .join('\n');
 }
