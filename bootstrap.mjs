@@ -57,7 +57,8 @@ const COMMANDS = {
   check: { program: 'scripts/check.ts', install: 'everything' },
   format: { program: 'scripts/format.ts', install: 'everything' },
   pack: { program: 'scripts/pack.ts', install: 'everything' },
-  reference: { program: 'scripts/client-reference.ts', install: 'everything' },
+  changeset: { program: 'scripts/changeset.ts', install: 'everything' },
+  reference: { program: 'scripts/reference.ts', install: 'everything' },
   mutate: { program: 'scripts/mutate.ts', install: 'everything' },
   bench: { program: 'bench/run.ts', install: 'everything' },
   'sandbox:build-chain': {

@@ -1,5 +1,5 @@
 /**
- * `npm run pack -- [folder]`: makes installable packages of the workspaces that a shop is built from, and of the client, in a folder
+ * `npm run pack -- [folder]`: makes installable packages of the server and what a shop is built from, and of the client, in a folder
  * (`dist/` unless given). They hold JavaScript and types, because Node executes no TypeScript below `node_modules`;
  * a clone runs the TypeScript itself.
  */
@@ -28,19 +28,24 @@ export const PACKED = [
   'yield',
   'gate',
   'proxy',
+  'shop',
   'client',
+  'mcp-bridge',
 ] as const;
 export type Packed = (typeof PACKED)[number];
 
 /** The files that a package holds beside its code. */
 const BESIDE: Readonly<Partial<Record<Packed, readonly string[]>>> = {
-  core: ['web/*.{html,js,css,svg}'],
+  core: ['web/*.{html,js,css,svg}', 'new/*.ts'],
   contracts: ['src/**/*.sol', 'test/*.sol'],
   proxy: ['farebox.config.schema.json'],
 };
 const NOT_PACKED = /\.(test|fixture)\.(ts|js)$|(^|\/)README\.md$/;
 
-const folderOf = (name: Packed) => join(ROOT, name === 'contracts' ? name : `packages/${name}`);
+const APART: Readonly<Partial<Record<Packed, string>>> = { contracts: 'contracts', shop: 'apps/shop' };
+/** The folder of a package in this repository, from its root. */
+export const workspaceOf = (name: Packed) => APART[name] ?? `packages/${name}`;
+const folderOf = (name: Packed) => join(ROOT, workspaceOf(name));
 
 interface Manifest {
   name: string;
@@ -79,8 +84,8 @@ function packOne(name: Packed, stages: string, into: string): string {
   if (name !== 'contracts') compile(name, stages);
   for (const pattern of BESIDE[name] ?? []) copyFiles(folderOf(name), pattern, stage);
   cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));
-  const readme = join(folderOf(name), 'README.md');
-  if (existsSync(readme)) cpSync(readme, join(stage, 'README.md'));
+  for (const page of ['README.md', 'CHANGELOG.md'])
+    if (existsSync(join(folderOf(name), page))) cpSync(join(folderOf(name), page), join(stage, page));
   writeManifest(name, stage);
   const [{ filename = '' } = {}] = JSON.parse(
     run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', into], stage),
@@ -103,12 +108,7 @@ function compile(name: Packed, stages: string): void {
       rootDir: relative(stage, source),
       outDir: 'dist',
       // Types of ours come from what was packed before, not from its source, which is no part of this package.
-      paths: Object.fromEntries(
-        PACKED.map((each) => [
-          `@farebox/${each}/*`,
-          [`./${relative(stage, join(stages, each, 'dist/*.d.ts'))}`],
-        ]),
-      ),
+      paths: Object.fromEntries(PACKED.flatMap((each) => typesOf(each, stage, stages))),
     },
     include: [`${relative(stage, source)}/**/*.ts`],
     exclude: [`${relative(stage, source)}/**/*.test.ts`, `${relative(stage, source)}/**/*.fixture.ts`],
@@ -120,6 +120,20 @@ function compile(name: Packed, stages: string): void {
   for (const file of globSync('**/*.js', { cwd: join(stage, 'dist') }))
     nameCompiled(join(stage, 'dist', file));
 }
+
+/** Where the types of each face of a package are, from the folder of another one. */
+function typesOf(name: Packed, stage: string, stages: string): [face: string, files: string[]][] {
+  const { name: full, exports = {} } = manifestOf(name);
+  return Object.entries(exports)
+    .filter(([, file]) => file.endsWith('.ts'))
+    .map(([face, file]) => {
+      const types = join(stages, name, file.replace('./src/', 'dist/').replace(/\.ts$/, '.d.ts'));
+      return [join(full, face).replaceAll(sep, '/'), [`./${relative(stage, types)}`]];
+    });
+}
+
+const manifestOf = (name: Packed): Manifest =>
+  JSON.parse(readFileSync(join(folderOf(name), 'package.json'), 'utf8'));
 
 /** Lets a compiled file start its threads and programs by their compiled names: no compiler rewrites names of files in texts. */
 function nameCompiled(path: string): void {
@@ -140,8 +154,7 @@ function copyFiles(from: string, pattern: string, to: string): void {
 
 /** @throws Error when `exports` names a file that was not compiled */
 function writeManifest(name: Packed, stage: string): void {
-  const path = join(folderOf(name), 'package.json');
-  const { private: _, devDependencies: __, ...manifest }: Manifest = JSON.parse(readFileSync(path, 'utf8'));
+  const { private: _, devDependencies: __, ...manifest } = manifestOf(name);
   const compiled = Object.entries(manifest.exports ?? {}).map(([face, file]) => {
     const code = file.replace('./src/', './dist/').replace(/\.ts$/, '');
     if (file.endsWith('.ts') && !existsSync(join(stage, `${code}.js`)))

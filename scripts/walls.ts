@@ -48,6 +48,11 @@ export const CORE: House = {
       knows: ['keys/', 'ledger/', 'mail/', 'http/', 'db/', 'secrets/secrets.ts'],
       because: 'A purchase ends in the ledger.',
     },
+    {
+      room: 'commands/',
+      knows: [],
+      because: 'A command writes what a beginner changes, and starts nothing.',
+    },
     { room: 'chain-rpc/', knows: [], because: 'The connection to a node does not depend on what is asked.' },
     {
       room: 'custody/',
@@ -510,6 +515,11 @@ export const SANDBOX: House = {
 export const OTHERS: House = {
   root: '',
   rooms: [
+    {
+      room: 'packages/core/new/',
+      knows: ['packages/core/src/'],
+      because: 'A shop to begin with knows the faces of the fare box.',
+    },
     { room: 'packages/core/web/', knows: [], because: 'A page knows the public interface alone.' },
     { room: 'bench/', knows: null, because: 'It measures whatever there is.' },
     {

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /** The process of this shop. */
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /** `npm run books`: proves that the money adds up. Ends with 0 when it does, with 1 when it does not. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

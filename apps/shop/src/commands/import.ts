@@ -1,9 +1,11 @@
+#!/usr/bin/env node
 /**
  * `npm run import`: writes farebox.config.yaml from an OpenAPI document, one route for each operation, and says what it left out. A
  * file that is there already is not overwritten.
  */
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runCommand, UsageError } from '@farebox/process/run-command';
 import { StartError } from '@farebox/process/start-error';
@@ -11,7 +13,7 @@ import { importOpenApi, NoOpenApi } from '@farebox/proxy/config/import-openapi';
 
 const USAGE =
   'npm run import -- openapi.json --price 0.05 [--url https://api.example.com] [--name weather] [--out farebox.config.yaml]';
-const SCHEMA = join(import.meta.dirname, '../../../../packages/proxy/farebox.config.schema.json');
+const SCHEMA = createRequire(import.meta.url).resolve('@farebox/proxy/config.schema.json');
 const MOST_BYTES = 8_000_000;
 const MOST_SHOWN = 200;
 

@@ -256,7 +256,6 @@ test('the command line buys with a key that it keeps, and a script can tell how 
     [['price', 'ping', '--input', '[]'], 2, /object of JSON/],
     [['fly'], 2, /no command fly/],
     [['search', '--no-such-option'], 2, /no-such-option/],
-    [['new'], 4, /building-a-shop/],
     [['call', 'ping', '--messge', 'hello'], 2, /it takes --message, and no --messge/],
     [['search', 'zzzzqqqq'], 4, /nothing is found/],
     [['use', 'localhost:8402'], 2, /address of a Farebox/],

@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -10,10 +19,13 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createFarebox } from 'farebox';
 import { aiTools, langChainTools } from 'farebox/tools';
-import { PACKED, pack } from '../../../../scripts/pack.ts';
+import { freePort } from '../../../../packages/process/src/free-port.ts';
+import { PACKED, type Packed, pack, workspaceOf } from '../../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { until } from '../fire/until.fixture.ts';
 import { installApart } from '../kept-apart.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
+import { unpack } from '../unpacked.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const modules = installApart(import.meta.dirname, 'what the client is tried with');
@@ -28,11 +40,11 @@ let server: TestServer;
 let archives: string[];
 let archive: string;
 before(async () => {
+  archives = pack(PACKED, join(folder, 'archives'));
+  archive = archiveOf('client');
   if (skip !== false) return;
   [database, upstreams] = await Promise.all([openTestDatabase(), startUpstreams()]);
   server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url });
-  archives = pack(PACKED, join(folder, 'archives'));
-  archive = archives.at(-1) ?? '';
   const program = `
     import { createFarebox } from 'farebox';
     import { fileStore } from 'farebox/node';
@@ -51,6 +63,10 @@ after(async () => {
   await Promise.all([database?.close(), upstreams?.stop()]);
   rmSync(folder, { recursive: true, force: true });
 });
+
+function archiveOf(name: Packed): string {
+  return archives[PACKED.indexOf(name)] ?? '';
+}
 
 /** Installs the client from its archive, as npm on this Node does, where no registry can be asked. */
 function installed(node: string, home: string): void {
@@ -144,6 +160,93 @@ for (const [name, pattern, args] of [
     assert.equal(out, SAID);
   });
 
+test('programs of the server are run by the command line where they are installed, and else it says how to get them', async () => {
+  const home = join(folder, 'shop');
+  installed(process.execPath, home);
+  const env = { FAREBOX_HOME: join(home, 'settings') };
+  const farebox = (...words: string[]) =>
+    run(process.execPath, [join(home, 'node_modules/.bin/farebox'), ...words], { cwd: home, env });
+  for (const [name, from] of [
+    ['serve', '@farebox/shop'],
+    ['import', '@farebox/shop'],
+    ['books', '@farebox/shop'],
+    ['new', '@farebox/core'],
+    ['mcp', '@farebox/mcp-bridge'],
+  ] as const) {
+    const { code, error } = await farebox(name);
+    assert.equal(code, 4, error);
+    assert.ok(error.includes(`${name} is a command of ${from}, which is not installed here`), error);
+    assert.match(error, /npm run pack[\s\S]*npm install .*CLONE\/dist\/\S+\.tgz/);
+  }
+  for (const name of PACKED)
+    if (name !== 'client') unpack(archiveOf(name), workspaceOf(name), join(home, 'node_modules'));
+  const openApi = {
+    openapi: '3.1.0',
+    info: { title: 'W' },
+    servers: [{ url: 'http://127.0.0.1:9' }],
+    paths: { '/a': { get: {} } },
+  };
+  writeFileSync(join(home, 'openapi.json'), JSON.stringify(openApi));
+  const imported = await farebox('import', 'openapi.json', '--price', '0.05');
+  assert.equal(imported.out, 'farebox.config.yaml: 1 route at 0.05 USD\n', imported.error);
+  const config = readFileSync(join(home, 'farebox.config.yaml'), 'utf8');
+  const [, schema = ''] = /\$schema=(\S+)/.exec(config) ?? [];
+  assert.ok(existsSync(join(home, schema)), schema);
+  const made = await farebox('new');
+  assert.match(made.out, /^shop\.ts: a shop that sells square-root/, made.error);
+  assert.match(
+    (await farebox('mcp', 'setup')).out,
+    /mcpServers[\s\S]*node_modules\/@farebox\/mcp-bridge\/dist\/main\.js/,
+  );
+  const unconfigured = await farebox('serve');
+  assert.equal(unconfigured.code, 2, unconfigured.error);
+  assert.match(unconfigured.error, /FAREBOX_SECRET: must be set/);
+});
+
+test('the packed server serves, sells, and proves its books from the command line', async () => {
+  const home = join(folder, 'shop');
+  const own = await openTestDatabase();
+  const port = String(await freePort());
+  const env = {
+    FAREBOX_HOME: join(home, 'settings'),
+    DATABASE_URL: own.url,
+    FAREBOX_SECRET: 'a-secret-of-the-packed-server-and-of-nothing-else',
+    PORT: port,
+    TRIAL_ALLOW_INTERNAL: 'true',
+    LOG_LEVEL: 'error',
+  };
+  const program = join(home, 'node_modules/.bin/farebox');
+  const serving = spawn(process.execPath, [program, 'serve'], {
+    cwd: home,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const ended = once(serving, 'exit');
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    const isReady = () =>
+      fetch(`${url}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await until(
+      'the packed server is ready',
+      async () => (await isReady()) || serving.exitCode !== null,
+      600_000,
+    );
+    const farebox = (...words: string[]) => run(process.execPath, [program, ...words], { cwd: home, env });
+    assert.equal((await farebox('keys', 'trial')).code, 0);
+    const bought = await farebox('call', 'ping', '--message', 'packed', '--json');
+    assert.equal(JSON.parse(bought.out).output.echo, 'packed', bought.error);
+    const books = await farebox('books');
+    assert.match(books.out, /The books balance\./, books.error);
+  } finally {
+    serving.kill('SIGINT');
+    assert.equal((await ended)[0], 0);
+    await own.close();
+  }
+});
+
 const bin = (name: string) => join(modules ?? '', '.bin', name);
 
 test('is bundled for the web without its wallets, keeps to its size, and buys from the bundle', {
@@ -178,8 +281,8 @@ test('every archive passes the checkers of packages', { skip }, async () => {
   for (const each of archives) {
     const lint = await run(process.execPath, [bin('publint'), each, '--strict']);
     assert.equal(lint.code, 0, `${each}\n${lint.out}`);
-    // It holds sources of contracts, and no code.
-    if (each.includes('farebox-contracts-')) continue;
+    // They are programs, or sources of contracts, and nothing is imported from them.
+    if (/farebox-(contracts|shop|mcp-bridge)-/.test(each)) continue;
     // The fare box has a hundred faces, which are all made in the same way.
     const some = each.includes('farebox-core-') ? ['--entrypoints', 'house', 'part', 'service/define'] : [];
     const types = await run(process.execPath, [bin('attw'), each, '--profile', 'esm-only', ...some]);

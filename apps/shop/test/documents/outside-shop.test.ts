@@ -2,48 +2,20 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { pack } from '../../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
+import { link, unpack } from '../unpacked.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const folder = mkdtempSync(join(tmpdir(), 'farebox-outside-'));
 const modules = join(folder, 'node_modules');
-
-/** Unpacks an archive, and links what its manifest names from what is installed here: what it does not name is not found. */
-function install(archive: string, name: string): void {
-  const home = join(modules, '@farebox', name);
-  mkdirSync(home, { recursive: true });
-  const done = spawnSync('tar', ['-xzf', archive, '--strip-components=1', '-C', home], { encoding: 'utf8' });
-  assert.equal(done.status, 0, done.stderr);
-  const { dependencies = {} }: { dependencies?: Record<string, string> } = JSON.parse(
-    readFileSync(join(home, 'package.json'), 'utf8'),
-  );
-  for (const each of Object.keys(dependencies)) {
-    if (each.startsWith('@farebox/')) continue;
-    const nested = join(ROOT, 'packages', name, 'node_modules', each);
-    link(existsSync(nested) ? nested : join(ROOT, 'node_modules', each), join(home, 'node_modules', each));
-  }
-}
-
-function link(target: string, path: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  symlinkSync(target, path, 'junction');
-}
 
 describe('a shop outside of the repository', () => {
   let database: TestDatabase;
@@ -52,13 +24,15 @@ describe('a shop outside of the repository', () => {
 
   before(async () => {
     const [processes = '', core = ''] = pack(['process', 'core'], join(folder, 'archives'));
-    install(processes, 'process');
-    install(core, 'core');
+    unpack(processes, 'packages/process', modules);
+    unpack(core, 'packages/core', modules);
     for (const each of ['zod', '@types/node', 'undici-types'])
       link(join(ROOT, 'node_modules', each), join(modules, each));
-    const document = readFileSync(join(ROOT, 'docs/building-a-shop.md'), 'utf8');
-    const [, text = ''] = /^```ts\n([\s\S]*?)^```/m.exec(document) ?? [];
-    writeFileSync(join(folder, 'shop.ts'), text);
+    const made = spawnSync(process.execPath, [join(modules, '@farebox/core/dist/commands/new.js')], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    assert.equal(made.status, 0, made.stderr);
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
     database = await openTestDatabase();
   });
@@ -66,6 +40,22 @@ describe('a shop outside of the repository', () => {
     shop?.kill('SIGKILL');
     await database?.close();
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('is the one that the document shows, and is not written over', () => {
+    const document = readFileSync(join(ROOT, 'docs/building-a-shop.md'), 'utf8');
+    const [, text = ''] = /^```ts\n([\s\S]*?)^```/m.exec(document) ?? [];
+    assert.equal(readFileSync(join(folder, 'shop.ts'), 'utf8'), text);
+    const program = join(modules, '@farebox/core/dist/commands/new.js');
+    for (const [words, said] of [
+      [[], /shop\.ts is there already/],
+      [['shop.js'], /ends in \.ts/],
+      [['a.ts', 'b.ts'], /name one file/],
+    ] as const) {
+      const again = spawnSync(process.execPath, [program, ...words], { cwd: folder, encoding: 'utf8' });
+      assert.equal(again.status, 2);
+      assert.match(again.stderr, said);
+    }
   });
 
   test('fits the types of the packages', () => {

@@ -22,7 +22,8 @@ farebox wallet [create | balance | fund] [--sandbox] [--rpc URL]
 farebox receipts                   what was bought, the newest first
 farebox completion bash|zsh|fish   a script for the shell
 farebox --version
-farebox mcp | serve | import | books | new     programs of the server, where it is installed
+farebox serve | import | books | mcp           programs of the server, where it is installed
+farebox new [FILE]                             a shop of your own to begin with, where @farebox/core is installed
 
 --url URL       another server            --json      one object on standard output
 --max-usd USD   more than this is asked   --yes       agrees to whatever would be asked
