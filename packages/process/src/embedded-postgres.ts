@@ -311,16 +311,18 @@ async function findBinaries(): Promise<{ initdb: string; postgres: string }> {
   return binaries;
 }
 
-interface Launcher {
+export interface Launcher {
   run(binary: string, args: string[]): Promise<unknown>;
   spawn(binary: string, args: string[], output: number): ChildProcess;
 }
 
 /**
- * PostgreSQL refuses to run as root. Where we are root it is started in a user namespace of its own, in which
- * nobody is root and the files keep their owner; where namespaces are forbidden, as `nobody`.
+ * Runs programs for a database on a folder. PostgreSQL refuses to run as root. Where we are root it is started in a user
+ * namespace of its own, in which nobody is root and the files keep their owner; where namespaces are forbidden, as `nobody`.
+ *
+ * @param home the folder, which becomes that user's
  */
-function launcher(home: string): Launcher {
+export function launcher(home: string): Launcher {
   const isRoot = process.getuid?.() === 0;
   const namespace = isRoot && spawnSync('unshare', ['--user', 'true']).status === 0;
   const asNobody = isRoot && !namespace;
