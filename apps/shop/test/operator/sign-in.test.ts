@@ -234,6 +234,20 @@ describe('a sign-in', () => {
     assert.deepEqual(afterwards, before, 'strangers leave no row');
   });
 
+  test('of more than a thousand people is refused, while those who are known come in', async () => {
+    await signedIn(ANN);
+    await database.sql`
+      insert into operator_people (issuer, subject, actor, claims, first_at, last_at)
+      select 'https://elsewhere.example', 'n' || n, 'n' || n, '{}'::jsonb, now(), now() from generate_series(1, 1000) n`;
+    try {
+      const refused = await signIn(browser(), provider, inGroups('late-1', 'desk'));
+      assert.deepEqual([refused.status, (await jsonOf(refused)).code], [409, 'TOO_MANY_OPERATORS']);
+      await signedIn(ANN);
+    } finally {
+      await database.sql`delete from operator_people where issuer = 'https://elsewhere.example'`;
+    }
+  });
+
   test('takes what only the user info tells', async () => {
     provider.onlyUserInfo = ['email', 'email_verified'];
     try {
