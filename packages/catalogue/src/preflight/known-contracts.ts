@@ -21,6 +21,12 @@ export interface KnownContract {
   role: Role;
 }
 
+/**
+ * Each address was found again on 29 November 2026. In published packages: `@uniswap/sdk-core` 7.19.4 and
+ * `@uniswap/universal-router-sdk` 5.13.0 (routers), `@cowprotocol/contracts` 1.8.0, `@opensea/seaport-js` 4.3.0 (conduit, Seaport 1.5 and
+ * 1.6), `@safe-global/safe-deployments` 1.37.56, `@metamask/delegation-deployments` 2.0.0, and viem (Multicall3, EntryPoints). In the source
+ * of several public repositories: Permit2, Seaport 1.4, LI.FI, Circle's version 2, Calibur, Coinbase's proxy and Ambire.
+ */
 const KNOWN: Readonly<Record<string, KnownContract>> = Object.fromEntries(
   (
     [
