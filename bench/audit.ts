@@ -7,7 +7,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { analyse } from '../packages/catalogue/src/code-analysis/analyse.ts';
-import { measureAuditSet } from '../packages/catalogue/src/code-analysis/audit-set.fixture.ts';
+import {
+  measureAuditSet,
+  measureLaterSets,
+} from '../packages/catalogue/src/code-analysis/audit-set.fixture.ts';
 import { readSource } from '../packages/catalogue/src/code-analysis/compiler.ts';
 import { type FindingClass, RULES } from '../packages/catalogue/src/code-analysis/rules/finding.ts';
 
@@ -81,7 +84,9 @@ const JUDGED = new Map(
  */
 export function measureAudit(corpus: string, clean: readonly string[], solhint: string | null): string {
   const file = join(corpus, 'vulnerabilities.json');
-  const ownSet = ['**Textbook holes, tuned and untuned**', '', measureAuditSet()].join('\n');
+  const ownSet = ['**Textbook holes, tuned and untuned**', '', measureAuditSet(), measureLaterSets()].join(
+    '\n',
+  );
   if (!existsSync(file)) {
     return `${ownSet}\n(audit) not measured: there is no ${file}. It is SmartBugs Curated, https://github.com/smartbugs/smartbugs-curated.\n`;
   }

@@ -1,18 +1,18 @@
 /** All rules over one program. */
 import { entriesOf, walkEntry } from './flow.ts';
-import { accessControl, authorityVariables, wrongConstructors } from './rules/access.ts';
+import { accessControl, authorityVariables, openParts, wrongConstructors } from './rules/access.ts';
 import { arithmetic } from './rules/arithmetic.ts';
 import { callbacks } from './rules/callbacks.ts';
 import { uncheckedCalls, uncheckedTransfers } from './rules/calls.ts';
-import { forcedPayments, loops } from './rules/denial.ts';
+import { forcedPayments, insistentLoops, loops } from './rules/denial.ts';
 import { encoding } from './rules/encoding.ts';
-import { randomness, timestamps } from './rules/entropy.ts';
+import { assemblyDraws, randomness, timestamps } from './rules/entropy.ts';
 import { behindUnseen, type Finding, merged, ON_THE_WAY, SEVERITIES } from './rules/finding.ts';
 import { numbers } from './rules/numbers.ts';
 import { approveRace, openMoves, ordering } from './rules/ordering.ts';
 import { lockedEther, payments } from './rules/payments.ts';
 import { reentrancy } from './rules/reentrancy.ts';
-import { reliedOn, settings } from './rules/settings.ts';
+import { reliedOn, settings, termsOf } from './rules/settings.ts';
 import { sharePrice } from './rules/shares.ts';
 import { signatures } from './rules/signatures.ts';
 import { shadowedState, shortAddresses, uninitialisedPointers } from './rules/storage.ts';
@@ -64,24 +64,28 @@ export function analyse(program: Program, only?: ReadonlySet<string>): Finding[]
 /** Applies the rules that need the contract with all of its bases. */
 function whole(contract: Contract, program: Program, found: Finding[]): void {
   randomness(contract, found);
+  assemblyDraws(contract, found);
   timestamps(contract, found);
   loops(contract, found);
+  insistentLoops(contract, found);
   approveRace(contract, found);
   lockedEther(contract, program.borrowed, found);
   const delegated = delegatedParts(contract);
   const relied = reliedOn(contract);
+  const terms = termsOf(contract);
   const guarded = authorityVariables(contract);
+  const open = openParts(contract);
   for (const entry of entriesOf(contract)) {
     const ofEntry: Finding[] = [];
     const unseen = walkEntry(contract, entry, [
       reentrancy(contract, entry, program.minor, ofEntry),
-      accessControl(contract, entry, guarded, ofEntry),
+      accessControl(contract, entry, guarded, open, ofEntry),
       arithmetic(contract, entry, program.minor, ofEntry),
       forcedPayments(contract, entry, ofEntry),
       ordering(contract, entry, ofEntry),
       tokenFlow(contract, entry, ofEntry),
       upgrades(contract, entry, delegated, ofEntry),
-      settings(contract, entry, relied, ofEntry),
+      settings(contract, entry, relied, terms, ofEntry),
       signatures(contract, entry, ofEntry),
       numbers(contract, entry, ofEntry),
       sharePrice(contract, entry, ofEntry),

@@ -1,6 +1,7 @@
 /**
  * Textbook holes and their clean twins, in `audit-set/`, and what the audit finds in them. The samples in `tuned/` were at hand while its
- * rules were written; those in `untuned/` were written before the rules and looked at by none of them.
+ * rules were written; those in `untuned/` were written before the rules and looked at by none of them. The other three folders
+ * are of a second round, in other styles: old compilers, several files, libraries, assembly, custom errors.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +11,8 @@ import type { Finding } from './rules/finding.ts';
 
 const FOLDER = join(import.meta.dirname, 'audit-set');
 const HALVES = ['tuned', 'untuned'] as const;
-export type Half = (typeof HALVES)[number];
+const LATER = ['styles-tuned', 'styles-untuned', 'last-untuned'] as const;
+export type Half = (typeof HALVES)[number] | (typeof LATER)[number];
 /** A finding on a neighbouring line counts too, because a statement may be broken in two. */
 const NEAR_LINES = 1;
 const HOLE = /\/\/ !/;
@@ -20,9 +22,10 @@ export interface Sample {
   kind: string;
   weak: boolean;
   name: string;
-  source: string;
+  /** Text by file. */
+  sources: Record<string, string>;
   /** Lines of the holes. */
-  marks: number[];
+  marks: { file: string; line: number }[];
 }
 
 /** The samples of one half, in the order of their files. */
@@ -37,23 +40,38 @@ export function samples(half: Half): Sample[] {
       return parts.slice(1).map((part) => {
         const [head = '', ...lines] = part.split('\n');
         const [label, ...name] = head.split(': ');
-        const text = ['pragma solidity ^0.8.20;', ...lines].join('\n');
-        // Imports bring their own interfaces.
-        const needed = prelude
-          .split('\n')
-          .filter((line) => {
-            const declared = /^interface (\w+)/.exec(line)?.[1];
-            return (
-              declared !== undefined &&
-              new RegExp(`\\b${declared}\\b`).test(text) &&
-              !importsOf(text).test(declared)
-            );
-          })
-          .join('\n');
-        const marks = text.split('\n').flatMap((line, i) => (HOLE.test(line) ? [i + 1] : []));
-        return { kind, weak: label === 'weak', name: name.join(': '), source: `${text}\n${needed}`, marks };
+        const sources = filesOf(lines.join('\n'), prelude);
+        const marks = Object.entries(sources).flatMap(([file, text]) =>
+          text.split('\n').flatMap((line, i) => (HOLE.test(line) ? [{ file, line: i + 1 }] : [])),
+        );
+        return { kind, weak: label === 'weak', name: name.join(': '), sources, marks };
       });
     });
+}
+
+/** The files of a sample: several behind `//= name`, or one with the interfaces of the prelude that it needs. */
+function filesOf(body: string, prelude: string): Record<string, string> {
+  if (/^\/\/= /m.test(body)) {
+    const files = body.split(/^\/\/= /m).slice(1);
+    return Object.fromEntries(
+      files.map((file) => {
+        const [name = '', ...lines] = file.split('\n');
+        return [name.trim(), lines.join('\n')];
+      }),
+    );
+  }
+  const text = /^pragma solidity/m.test(body) ? body : `pragma solidity ^0.8.20;\n${body}`;
+  // Imports and the sample itself bring their own interfaces.
+  const needed = prelude.split('\n').filter((line) => {
+    const declared = /^interface (\w+)/.exec(line)?.[1];
+    return (
+      declared !== undefined &&
+      new RegExp(`\\b${declared}\\b`).test(text) &&
+      !new RegExp(`\\binterface ${declared}\\b`).test(text) &&
+      !importsOf(text).test(declared)
+    );
+  });
+  return { 'Sample.sol': `${text}\n${needed.join('\n')}` };
 }
 
 /** The interfaces of the prelude that the imports of a text declare already. */
@@ -71,14 +89,20 @@ export interface Outcome {
 
 /** A hole counts as found by a finding of MEDIUM or more at its line; a clean sample must have none at all. */
 export function judged(sample: Sample): Outcome {
-  const { program, compiler, compilerError } = readSource({ 'Sample.sol': sample.source });
+  const { program, compiler, compilerError } = readSource(sample.sources);
   const alarms = analyse(program).filter(({ severity }) => severity !== 'LOW');
-  const near = (line: number) => sample.marks.some((mark) => Math.abs(line - mark) <= NEAR_LINES);
-  const found = alarms.some(({ line, related }) => near(line) || related.some((each) => near(each.line)));
+  const near = (at: { file: string; line: number }) =>
+    sample.marks.some(({ file, line }) => file === at.file && Math.abs(line - at.line) <= NEAR_LINES);
+  const found = alarms.some((alarm) => near(alarm) || alarm.related.some(near));
   return { sample, found, alarms, compiler, compilerError };
 }
 
-/** The table of both halves, as Markdown. */
+/** The table of the second round, as Markdown. */
+export function measureLaterSets(): string {
+  return measureAuditSet(LATER);
+}
+
+/** The table of some halves, as Markdown. */
 export function measureAuditSet(halves: readonly Half[] = HALVES): string {
   const outcomes = new Map(halves.map((half) => [half, samples(half).map(judged)]));
   const kinds = [

@@ -122,6 +122,7 @@ const MAX_RETURN_DEPTH = 8;
 /** Whether a comparison of two values that are written out comes out true or false; null where that is not certain. */
 export function certainly(condition: Expression, frame: Frame): boolean | null {
   const decided = bare(condition);
+  if (decided.kind === 'call' && decided.form === 'call') return constantAnswer(decided, frame);
   if (decided.kind !== 'binary' || (decided.operator !== '==' && decided.operator !== '!=')) return null;
   const left = meaning(decided.left, frame).expression;
   const right = meaning(decided.right, frame).expression;
@@ -130,6 +131,15 @@ export function certainly(condition: Expression, frame: Frame): boolean | null {
   const [a, b] = [number(left.value), number(right.value)];
   if (a === null || b === null) return null;
   return (a === b) === (decided.operator === '==');
+}
+
+/** What a function of the contract always answers, as a switch that the most derived contract sets; null for others. */
+function constantAnswer(call: Call, frame: Frame): boolean | null {
+  if (call.args.length > 0) return null;
+  const answers = returned(call, frame).map(({ expression }) => bare(expression));
+  const [only] = answers;
+  if (answers.length !== 1 || only?.kind !== 'literal' || !/^(true|false)$/.test(only.value)) return null;
+  return only.value === 'true';
 }
 
 /** The expressions that a call of an internal function gives back, where they stand; none for other calls. */
@@ -217,7 +227,7 @@ export function authorities(condition: Expression, holds: boolean, frame: Frame)
     }
     if (operator === '==' && holds) {
       const one = byCaller(left, within) ?? byCaller(right, within);
-      if (one !== null && /=> (address|bool)/.test(one.type)) return [one];
+      if (one !== null && /=> (address|bool|enum )/.test(one.type)) return [one];
     }
     return null;
   }

@@ -1,4 +1,4 @@
-import type { Known, Listener } from '../flow.ts';
+import { entriesOf, type Known, type Listener, walkEntry } from '../flow.ts';
 import {
   authorities,
   type Frame,
@@ -16,12 +16,13 @@ import {
   type Expression,
   expressionsWithin,
   isBuiltin,
+  type Place,
   type Routine,
   statementsWithin,
   type Variable,
 } from '../syntax/tree.ts';
 import { deeplyContains, isOfCaller } from './caller.ts';
-import { type Finding, finding, ON_THE_WAY, related } from './finding.ts';
+import { type Finding, finding, ON_THE_WAY, type RelatedLine, related } from './finding.ts';
 
 const AUTHORITY_NAME =
   /^_?(owner|admin|creator|governor|governance|controller|root|master|ceo|minter|pauser|operator)s?$/i;
@@ -54,7 +55,7 @@ export function authorityVariables(contract: Contract): Set<Variable> {
         for (const holds of [true, false]) {
           for (const variable of authorities(part, holds, frame) ?? []) {
             const isParty =
-              /^address|^contract|=> (address|bool)/.test(variable.type) || variable.type === '';
+              /^address|^contract|=> (address|bool|enum )/.test(variable.type) || variable.type === '';
             if (isParty || AUTHORITY_NAME.test(variable.name) || /owner|admin/i.test(variable.name))
               found.add(variable);
           }
@@ -65,11 +66,67 @@ export function authorityVariables(contract: Contract): Set<Variable> {
   return found;
 }
 
+/** What is kept and anybody sets to what they like: who is proposed, for one. */
+export function openParts(contract: Contract): Set<Variable> {
+  const found = new Set<Variable>();
+  for (const entry of entriesOf(contract)) {
+    if (entry.role === 'constructor') continue;
+    walkEntry(contract, entry, [
+      {
+        write({ target, operator, value }, known, frame) {
+          if (operator !== '=' || value === null || bare(target).kind !== 'name') return;
+          const part = keptPart(target, frame);
+          if (part === null || known.callerKnown || known.secretShown || isOnce(part, known)) return;
+          if (/^address/.test(part.type) && contains(value, (one) => isOfCaller(one, frame))) found.add(part);
+        },
+      },
+    ]);
+  }
+  return found;
+}
+
+/** Whether a value is of the caller's choice, now or in a call before. */
+function isChosen(value: Expression, frame: Frame, open: ReadonlySet<Variable>): boolean {
+  return contains(value, (part) => {
+    if (isOfCaller(part, frame)) return true;
+    const { expression, frame: at } = meaning(part, frame);
+    const kept = expression.kind === 'name' ? keptPart(expression, at) : null;
+    return kept !== null && open.has(kept);
+  });
+}
+
+function chargeTaken(part: Variable, place: Place, frame: Frame, way: readonly RelatedLine[]): Finding {
+  const { contract, entry, routine, depth } = frame;
+  return finding(
+    'unprotected-authority',
+    place,
+    { contract, routine },
+    {
+      severity: 'CRITICAL',
+      confidence: depth > 2 ? 'medium' : 'high',
+      detail: `${part.name}, by which the contract knows who may act, is set in ${entry.name || entry.role} for whoever calls.`,
+      related: [...way, related(entry.head, 'the entry')],
+    },
+  );
+}
+
+/** `token.transferFrom(msg.sender, …)`. */
+function takesFromCaller({ call, method, frame }: OutsideCall): boolean {
+  const [from] = call.args;
+  return (
+    method === 'function' &&
+    /^(safe)?transferFrom$/i.test(calledName(call)) &&
+    from !== undefined &&
+    isCaller(from, frame)
+  );
+}
+
 /** Findings of an entry that anybody can call: SWC-105, 106, 112, 115, 124. */
 export function accessControl(
   contract: Contract,
   entry: Routine,
   guarded: ReadonlySet<Variable>,
+  open: ReadonlySet<Variable>,
   into: Finding[],
 ): Listener {
   if (entry.role === 'constructor') return {};
@@ -81,6 +138,8 @@ export function accessControl(
   const lengths = lengthsByHand(contract);
   const lowered = new Set<Variable>();
   const payouts: { call: OutsideCall; known: Known; amount: Expression }[] = [];
+  const ofGivers: Finding[] = [];
+  let given = false;
 
   return {
     expression(expression, known, frame) {
@@ -120,6 +179,7 @@ export function accessControl(
     },
 
     outsideCall(call, known) {
+      if (takesFromCaller(call)) given = true;
       if (call.method === 'delegatecall' || call.method === 'callcode') delegated(call, known);
       const amount =
         call.method === 'send' || call.method === 'transfer'
@@ -146,20 +206,15 @@ export function accessControl(
         if (!/owner|admin/i.test(part.name) || given?.kind === 'literal') return;
       }
       if (isOnce(part, known, target.kind === 'index') || (value !== null && isGivenUp(value))) return;
-      const chosen =
-        value === null || contains(value, (part) => isOfCaller(part, frame)) || target.kind === 'index';
-      if (!chosen) return;
-      into.push(
-        finding('unprotected-authority', place, where(frame), {
-          severity: 'CRITICAL',
-          confidence: frame.depth > 2 ? 'medium' : 'high',
-          detail: `${part.name}, by which the contract knows who may act, is set in ${entry.name || entry.role} for whoever calls.`,
-          related: [...way(frame), related(entry.head, 'the entry')],
-        }),
-      );
+      if (value !== null && target.kind !== 'index' && !isChosen(value, frame, open)) return;
+      const found = chargeTaken(part, place, frame, way(frame));
+      if (target.kind === 'index' && value !== null && isCaller(value, frame)) ofGivers.push(found);
+      else into.push(found);
     },
 
     end() {
+      // An entry for whoever gave something for it is theirs.
+      if (!given) into.push(...ofGivers);
       for (const payout of payouts) paidOut(payout);
     },
   };

@@ -8,6 +8,7 @@ import {
   expressionsWithin,
   isBuiltin,
   type Routine,
+  type Statement,
   statementsWithin,
   textOf,
 } from '../syntax/tree.ts';
@@ -50,7 +51,9 @@ export function arithmetic(contract: Contract, entry: Routine, minor: number, in
           expression.place,
           { contract, routine: frame.routine },
           {
-            severity: reaches && !known.unchecked && operator !== '+' ? 'MEDIUM' : 'LOW',
+            severity: grave(expression, statement, known, frame, { operator, reaches, given })
+              ? 'MEDIUM'
+              : 'LOW',
             confidence: known.unchecked ? 'low' : 'medium',
             detail: `${textOf(expression).slice(0, 120)} can wrap round${known.unchecked ? ': it stands in unchecked' : ''}.`,
           },
@@ -58,6 +61,45 @@ export function arithmetic(contract: Contract, entry: Routine, minor: number, in
       );
     },
   };
+}
+
+/** Whether a result that wraps changes what somebody has or how much goes out. */
+function grave(
+  expression: Expression,
+  statement: Statement | null,
+  known: Known,
+  frame: Frame,
+  { operator, reaches, given }: { operator: string; reaches: boolean; given: readonly Expression[] },
+): boolean {
+  if (expression.kind !== 'binary' && expression.kind !== 'assignment') return false;
+  // An entry of the books, which grows or shrinks by what the caller says.
+  const entry = expression.kind === 'assignment' && bare(expression.left).kind === 'index';
+  const decided = given.some((side) => wasCompared(side, known, frame));
+  if (known.unchecked) return entry && operator === '-' && given.length > 0 && !decided;
+  if (operator === '+') return entry && given.length > 0 && !decided;
+  if (reaches) return true;
+  // A product that is kept under a name and then held against what somebody has.
+  return operator === '*' && statement?.kind === 'declaration' && isHeldAgainst(statement, frame.routine);
+}
+
+/** Whether a condition of the path speaks of a value. */
+function wasCompared(side: Expression, known: Known, frame: Frame): boolean {
+  return known.checks.some((check) => textsIn(check.condition, check.frame).has(deepText(side, frame)));
+}
+
+/** Whether a function compares what a statement declares, or takes it from an entry of its books. */
+function isHeldAgainst(
+  { variables }: Extract<Statement, { kind: 'declaration' }>,
+  routine: Routine,
+): boolean {
+  const names = (part: Expression) =>
+    part.kind === 'name' && part.target?.kind === 'variable' && variables.includes(part.target);
+  return [...expressionsWithin(routine)].some(
+    (part) =>
+      ((part.kind === 'binary' && COMPARES.has(part.operator)) ||
+        (part.kind === 'assignment' && part.operator === '-=')) &&
+      contains(part, names),
+  );
 }
 
 function isInteger(expression: Expression): boolean {

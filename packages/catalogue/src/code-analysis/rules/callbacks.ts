@@ -6,7 +6,7 @@ import { anybody, callerDecides } from './caller.ts';
 import { type Finding, tell } from './finding.ts';
 
 const CALLED_BACK =
-  /^(\w+Callback|\w+V2Call|\w*[cC]all[bB]ack|onFlashLoan|executeOperation|receiveFlashLoan\w*|callFunction|on(ERC\d+|Token|Morpho)\w+|tokensReceived|lzReceive|ccipReceive|_?nonblockingLzReceive|xReceive|pancakeCall|BiswapCall|hook)$/;
+  /^(\w+Callback|\w+V2Call|\w*[cC]all[bB]ack|onFlashLoan|executeOperation|receiveFlashLoan\w*|callFunction|on(ERC\d+|Token|Morpho)\w+|tokensReceived|lzReceive|ccipReceive|_?nonblockingLzReceive|xReceive|handle|sgReceive|anyExecute|receiveWormholeMessages|receivePayload|onMessageReceived|onReceive\w*|pancakeCall|BiswapCall|hook)$/;
 
 /** A callback that acts for anybody. */
 export function callbacks(contract: Contract, entry: Routine, into: Finding[]): Listener {

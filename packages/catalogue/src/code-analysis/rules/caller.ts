@@ -114,9 +114,13 @@ export function isThis(expression: Expression, frame: Frame): boolean {
   return meant.kind === 'name' && meant.name === 'this';
 }
 
+/** A number or text that is written out, also where a constant names it; null for others. */
 export function literalOf(expression: Expression, frame: Frame): Literal | null {
   const { expression: meant } = meaning(expression, frame);
-  return meant.kind === 'literal' ? meant : null;
+  const named = meant.kind === 'name' && meant.target?.kind === 'variable' ? meant.target : null;
+  const constant =
+    named?.scope === 'state' && named.fixed && named.initial !== null ? bare(named.initial) : meant;
+  return constant.kind === 'literal' ? constant : null;
 }
 
 export function isZeroLiteral(expression: Expression, frame: Frame): boolean {
@@ -137,12 +141,29 @@ export function givenTo(call: Call): Expression[] {
   return [...on, ...call.args];
 }
 
+/** Whether a condition asks of an address only that it is not zero: somebody has it, and nothing says who. */
+function isSomebody(condition: Expression, frame: Frame): boolean {
+  const asked = bare(condition);
+  if (asked.kind !== 'binary' || !/^[!=]=$/.test(asked.operator)) return false;
+  const side = isZeroLiteral(asked.right, frame)
+    ? asked.left
+    : isZeroLiteral(asked.left, frame)
+      ? asked.right
+      : null;
+  if (
+    side === null ||
+    contains(side, (one) => one.kind === 'index' && one.index !== null && isCaller(one.index, frame))
+  )
+    return false;
+  return /^(address|contract )/.test(meaning(side, frame).expression.type);
+}
+
 /** Whether a condition of the path speaks of an entry of the caller's, or of what they asked for, in what is kept. */
 export function asksForOwn(known: Known): boolean {
   return known.checks.some(({ condition, frame }) =>
     deeplyContains(condition, frame, (part, at) => {
       if (part.kind === 'index' && part.index !== null)
-        return keptPart(part, at) !== null && callerDecides(part.index, at);
+        return keptPart(part, at) !== null && callerDecides(part.index, at) && !isSomebody(condition, frame);
       if (part.kind === 'call' && part.form === 'call')
         return part.args.some((arg) => contains(arg, (one) => isCaller(one, at)));
       return isBuiltin(part, 'msg', 'value');

@@ -6,6 +6,7 @@ import {
   calledName,
   type Expression,
   expressionsWithin,
+  isBuiltin,
   type Routine,
   statementsWithin,
   type Variable,
@@ -19,7 +20,10 @@ export function uncheckedCalls(contract: Contract | null, routine: Routine, into
   for (const statement of statementsWithin(routine.body)) {
     if (statement.kind === 'expression') {
       const expression = bare(statement.expression);
+      const popped = poppedCall(expression);
       if (silent(expression, routine)) report(expression, 'dropped');
+      else if (popped !== null && contract?.role !== 'library' && silent(popped, routine))
+        report(popped, 'dropped');
       else if (neverMade(expression)) {
         into.push(
           finding(
@@ -86,6 +90,18 @@ function silent(expression: Expression, routine: Routine): boolean {
   return outside !== null && CAN_FAIL_SILENTLY.has(outside.method);
 }
 
+/** `pop(call(…))` in assembly. */
+function poppedCall(expression: Expression): Expression | null {
+  if (expression.kind !== 'call' || expression.inAssembly !== true || calledName(expression) !== 'pop')
+    return null;
+  const [call] = expression.args;
+  const callee = call?.kind === 'call' ? bare(call.callee) : null;
+  // Whoever called sees for themselves whether they were paid.
+  return call === undefined || (callee?.kind === 'member' && isBuiltin(bare(callee.of), 'msg', 'sender'))
+    ? null
+    : call;
+}
+
 /** `x.call.value(v);` sets an option and calls nothing. */
 function neverMade(expression: Expression): boolean {
   if (expression.kind !== 'call' || expression.callee.kind !== 'member') return false;
@@ -113,6 +129,9 @@ function isRead(variable: Variable, routine: Routine): boolean {
       if (part.left.kind === 'tuple') for (const item of part.left.items) if (item !== null) writes.add(item);
     }
   }
+  // A name for a statement, as is written against a warning, decides nothing.
+  for (const statement of statementsWithin(routine.body))
+    if (statement.kind === 'expression') writes.add(bare(statement.expression));
   return [...expressionsWithin(routine)].some(
     (part) => part.kind === 'name' && part.target === variable && !writes.has(part),
   );

@@ -8,6 +8,7 @@ import {
   type Expression,
   expressionsOf,
   expressionsWithin,
+  isBuiltin,
   type Routine,
   type Statement,
   statementsWithin,
@@ -163,6 +164,59 @@ export function loops(contract: Contract, into: Finding[]): void {
       ),
     );
   }
+}
+
+/** SWC-113: loops that pay by a call, and that stop where one of the calls fails. */
+export function insistentLoops(contract: Contract, into: Finding[]): void {
+  for (const routine of contract.lineage.flatMap((base) => base.routines)) {
+    if (routine.role === 'constructor' || routine.invocations.some(({ name }) => /^only|^auth/i.test(name)))
+      continue;
+    for (const statement of statementsWithin(routine.body)) {
+      if (statement.kind !== 'loop') continue;
+      for (const call of insistedPayments(statement.body))
+        into.push(
+          finding(
+            'call-in-loop',
+            { ...call.place, endLine: call.place.line },
+            { contract, routine },
+            {
+              severity: 'MEDIUM',
+              confidence: 'medium',
+              detail: 'A receiver in the loop that refuses stops it for all.',
+            },
+          ),
+        );
+    }
+  }
+}
+
+/** Payments in a loop whose outcome is kept under a name, and without which the loop does not go on. */
+function insistedPayments(body: Statement): Expression[] {
+  const statements = [...statementsWithin(body)];
+  return statements.flatMap((statement) => {
+    if (statement.kind === 'expression') {
+      const call = bare(statement.expression);
+      return call.kind === 'call' && /^(sendValue|safeTransferETH)$/.test(calledName(call)) ? [call] : [];
+    }
+    if (statement.kind !== 'declaration' || statement.initial === null) return [];
+    const call = bare(statement.initial);
+    const outcome = statement.variables[0] ?? null;
+    if (call.kind !== 'call' || call.value === null || calledName(call) !== 'call' || outcome === null)
+      return [];
+    const callee = bare(call.callee);
+    if (callee.kind === 'member' && contains(callee.of, (one) => isBuiltin(one, 'msg', 'sender'))) return [];
+    const speaks = (condition: Expression) =>
+      contains(condition, (one) => one.kind === 'name' && one.target === outcome);
+    const insists = statements.some((each) => {
+      if (each.kind === 'if')
+        return (
+          speaks(each.condition) && [...statementsWithin(each.whenTrue)].some(({ kind }) => kind === 'revert')
+        );
+      if (each.kind !== 'expression' || each.expression.kind !== 'call') return false;
+      return /^(require|assert)$/.test(calledName(each.expression)) && each.expression.args.some(speaks);
+    });
+    return insists ? [call] : [];
+  });
 }
 
 /** SWC-113: the next state is reached only when a stored party takes its money. */

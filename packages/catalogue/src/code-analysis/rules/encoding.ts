@@ -22,7 +22,7 @@ export function encoding(contract: Contract, entry: Routine, into: Finding[]): L
       const [data] = expression.args;
       if (data === undefined) return;
       for (const { expression: part, frame: at } of deeply(data, frame)) {
-        if (part.kind !== 'call' || calledName(part) !== 'encodePacked') continue;
+        if (part.kind !== 'call' || !/^(encodePacked|concat)$/.test(calledName(part))) continue;
         // A hash within it has its own turn.
         if (part !== meaning(data, frame).expression && isWithinHash(data, part)) continue;
         judge(part, at);

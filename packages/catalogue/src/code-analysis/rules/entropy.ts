@@ -43,6 +43,44 @@ function isSource(part: Expression): boolean {
   );
 }
 
+const BLOCK_INSTRUCTIONS = /^(timestamp|prevrandao|difficulty|blockhash|coinbase)$/;
+
+/**
+ * Assembly that takes a remainder of a hash and asks the block for its time, its hash or its maker: what is hashed lies in
+ * memory, which is not followed.
+ */
+function drawsInAssembly(routine: Routine): { at: Expression; name: string } | null {
+  const called = [...expressionsWithin(routine)].flatMap((part) =>
+    part.kind === 'call' && part.inAssembly === true ? [{ at: part, name: calledName(part) }] : [],
+  );
+  const source = called.find(({ name }) => BLOCK_INSTRUCTIONS.test(name));
+  const draws =
+    called.some(({ name }) => name === 'keccak256') &&
+    (called.some(({ name }) => name === 'mod') ||
+      [...expressionsWithin(routine)].some((part) => part.kind === 'binary' && part.operator === '%'));
+  return source !== undefined && draws ? source : null;
+}
+
+/** SWC-120: a lot that is drawn in assembly. */
+export function assemblyDraws(contract: Contract, into: Finding[]): void {
+  for (const routine of contract.lineage.flatMap((base) => base.routines)) {
+    const drawn = routine.contract?.role === 'library' ? null : drawsInAssembly(routine);
+    if (drawn === null) continue;
+    into.push(
+      finding(
+        'weak-randomness',
+        drawn.at.place,
+        { contract, routine },
+        {
+          severity: 'HIGH',
+          confidence: 'medium',
+          detail: `A remainder of a hash is taken beside ${drawn.name}() of the block.`,
+        },
+      ),
+    );
+  }
+}
+
 /** Variables and functions whose value comes from the block. */
 interface Tainted {
   variables: Set<Variable>;

@@ -1,9 +1,10 @@
 /** Looks at numbers that lose something: cut to a smaller type, divided too early, or joined by the wrong sign. */
-import type { Known, Listener } from '../flow.ts';
+import type { Check, Known, Listener } from '../flow.ts';
 import { type Frame, meaning, returned } from '../meaning.ts';
 import {
   bare,
   type Contract,
+  calledName,
   contains,
   type Expression,
   isBuiltin,
@@ -12,7 +13,7 @@ import {
   type Variable,
   within,
 } from '../syntax/tree.ts';
-import { argumentDecides, deeply, isZeroLiteral } from './caller.ts';
+import { argumentDecides, deeply, givenTo, isZeroLiteral } from './caller.ts';
 import { type Finding, type Look, tell } from './finding.ts';
 
 const ORDERS = new Set(['<', '>', '<=', '>=']);
@@ -31,18 +32,63 @@ export function numbers(contract: Contract, entry: Routine, into: Finding[]): Li
         return;
       if (expression.kind === 'call' && expression.form === 'conversion' && !isView)
         cut(look, expression, known, frame);
+      if (expression.kind === 'call' && expression.form === 'conversion' && !isView)
+        signLost(look, expression, known, frame);
       const factors =
-        expression.kind === 'binary' && expression.operator === '*'
+        libraryOperands(expression, 'mul') ??
+        (expression.kind === 'binary' && expression.operator === '*'
           ? ([expression.left, expression.right] as const)
           : expression.kind === 'assignment' && expression.operator === '*='
             ? ([expression.left, expression.right] as const)
-            : null;
+            : null);
       // A comparison loses nothing by the order.
       if (factors !== null && statement?.kind !== 'if') multiplied(look, expression, factors, frame);
       if (expression.kind === 'binary' && expression.operator === '^')
         joined(look, expression, [expression.left, expression.right], frame);
     },
   };
+}
+
+/** The two operands of a checked operation of a library, such as `a.mul(b)`; null for other expressions. */
+function libraryOperands(
+  expression: Expression,
+  name: 'mul' | 'div',
+): readonly [Expression, Expression] | null {
+  if (expression.kind !== 'call' || expression.form !== 'call' || calledName(expression) !== name)
+    return null;
+  const callee = bare(expression.callee);
+  if (callee.kind !== 'member' || callee.target?.kind !== 'routine') return null;
+  if (callee.target.contract?.role !== 'library') return null;
+  const [first, second] = givenTo(expression);
+  return first === undefined || second === undefined ? null : [first, second];
+}
+
+/** A number of the caller's that may be below zero, read as one that may not. */
+function signLost(
+  look: Look,
+  conversion: Extract<Expression, { kind: 'call' }>,
+  known: Known,
+  frame: Frame,
+): void {
+  const [operand] = conversion.args;
+  if (operand === undefined || !/^uint\d+$/.test(conversion.type) || !/^int\d+$/.test(operand.type)) return;
+  const { expression, frame: at } = meaning(operand, frame);
+  const named =
+    expression.kind === 'name' && expression.target?.kind === 'variable' ? expression.target : null;
+  if (named === null || named.scope !== 'parameter' || at.depth !== 0 || known.callerKnown) return;
+  const compared = known.checks.some(({ condition, frame: where }) =>
+    contains(condition, (part) => isNamed(meaning(part, where).expression, named)),
+  );
+  if (compared) return;
+  tell(look, 'unsafe-downcast', conversion.place, frame, {
+    severity: 'MEDIUM',
+    confidence: 'medium',
+    detail: `${textOf(operand).slice(0, 80)} may be below zero, and is read as ${conversion.type}: it becomes a huge number.`,
+  });
+}
+
+function isNamed(part: Expression, variable: Variable): boolean {
+  return part.kind === 'name' && part.target === variable;
 }
 
 /** A conversion to a smaller type. */
@@ -137,17 +183,33 @@ function isCutOnPurpose(operand: Expression, frame: Frame): boolean {
 function isBounded(operand: Expression, frame: Frame, known: Known, bits: number): boolean {
   const names = wideNames(operand, frame, bits, 0);
   if (names.size === 0) return true;
-  return known.checks.some(({ condition, frame: at }) =>
-    contains(condition, (part) => {
-      if (part.kind !== 'binary' || !ORDERS.has(part.operator)) return false;
-      return [part.left, part.right].some((side, i) => {
-        const other = i === 0 ? part.right : part.left;
-        if (isZeroLiteral(other, at)) return false;
-        for (const { expression: one } of namesIn(side, at))
-          if (one.kind === 'name' && one.target?.kind === 'variable' && names.has(one.target)) return true;
-        return false;
-      });
-    }),
+  const { expression: meant } = meaning(operand, frame);
+  // That a factor is small says nothing of the product.
+  const isProduct = meant.kind === 'binary' && meant.operator === '*';
+  const bound = [...names].filter((name) => known.checks.some((check) => bounds(check, name, bits)));
+  return isProduct ? bound.length === names.size : bound.length > 0;
+}
+
+/** Whether a condition holds a variable against anything but zero, or a number that a type of so many bits cannot hold. */
+function bounds({ condition, frame: at }: Check, name: Variable, bits: number): boolean {
+  return contains(condition, (part) => {
+    if (part.kind !== 'binary' || !ORDERS.has(part.operator)) return false;
+    return [part.left, part.right].some((side, i) => {
+      const other = bare(i === 0 ? part.right : part.left);
+      if (isZeroLiteral(other, at) || isWider(other, bits)) return false;
+      for (const { expression: one } of namesIn(side, at))
+        if (one.kind === 'name' && one.target === name) return true;
+      return false;
+    });
+  });
+}
+
+/** `2 ** n` that goes beyond a type. */
+function isWider(expression: Expression, bits: number): boolean {
+  if (expression.kind !== 'binary' || expression.operator !== '**') return false;
+  const [base, power] = [bare(expression.left), bare(expression.right)];
+  return (
+    base.kind === 'literal' && base.value === '2' && power.kind === 'literal' && Number(power.value) > bits
   );
 }
 
@@ -180,6 +242,8 @@ function divisorOf(
   const { expression: meant, frame: at } = meaning(expression, frame);
   if (depth > 3) return null;
   if (meant.kind === 'binary' && meant.operator === '/') return { expression: meant.right, frame: at };
+  const divided = libraryOperands(meant, 'div');
+  if (divided !== null) return { expression: divided[1], frame: at };
   if (meant.kind === 'binary' && meant.operator === '*')
     return divisorOf(meant.left, at, depth + 1) ?? divisorOf(meant.right, at, depth + 1);
   if (meant.kind !== 'call' || meant.form !== 'call' || meant.inAssembly === true) return null;

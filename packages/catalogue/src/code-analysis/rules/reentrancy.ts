@@ -1,6 +1,13 @@
-import type { Check, Listener } from '../flow.ts';
+import { type Check, entriesOf, type Listener, walkEntry } from '../flow.ts';
 import { isCaller, meaning, type OutsideCall, rootOf } from '../meaning.ts';
-import { type Contract, contains, expressionsWithin, type Routine, type Variable } from '../syntax/tree.ts';
+import {
+  bare,
+  type Contract,
+  contains,
+  expressionsWithin,
+  type Routine,
+  type Variable,
+} from '../syntax/tree.ts';
 import { type Finding, finding, ON_THE_WAY, type RelatedLine, related } from './finding.ts';
 
 const LOCK_NAME = /non_?reentran|no_?reentran|reentran|^_?lock|mutex/i;
@@ -11,14 +18,20 @@ const FLAG_NAME = /^_?(is)?(un)?lock(ed)?$|entered|^_?guard|^_?status$|mutex|bus
  * that the contract knows can have called.
  */
 export function reentrancy(contract: Contract, entry: Routine, minor: number, into: Finding[]): Listener {
-  if (entry.role === 'constructor' || entry.invocations.some(({ name }) => LOCK_NAME.test(name))) return {};
+  if (entry.role === 'constructor') return {};
+  const isLocked = isLockedByName(entry);
   return {
     write({ root, place, operator }, known) {
       if (isFlag(root)) return;
       for (const call of known.calls) {
         const rule = ruleFor(call, minor);
-        if (rule === null || known.ownerCalls || locked(known.checks)) continue;
+        if (rule === null || known.ownerCalls || failed(call, known.checks)) continue;
         const wasRead = known.reads.has(root);
+        if (
+          (isLocked || locked(known.checks)) &&
+          !(rule === 'reentrancy' && wasRead && spentUnlocked(root, contract, entry))
+        )
+          continue;
         // Coming back gains nothing where nothing was decided by the old value.
         if (rule !== 'reentrancy' && !wasRead) continue;
         if (rule === 'reentrancy-transfer' && !usedBesides(root, contract, entry)) continue;
@@ -67,6 +80,39 @@ function ruleFor(
 
 function isFlag(variable: Variable): boolean {
   return FLAG_NAME.test(variable.name) && /^(bool|u?int\d*|enum .*)$/.test(variable.type);
+}
+
+function isLockedByName(entry: Routine): boolean {
+  return entry.invocations.some(({ name }) => LOCK_NAME.test(name));
+}
+
+/** Whether the path is that of a call that failed: whatever its callee did is undone. */
+function failed({ call }: OutsideCall, checks: readonly Check[]): boolean {
+  return checks.some(({ condition, holds, frame }) => {
+    if (holds || condition.kind !== 'name' || condition.target?.kind !== 'variable') return false;
+    const from = frame.origins.get(condition.target) ?? frame.bindings.get(condition.target);
+    return from !== undefined && contains(from.expression, (part) => part === call);
+  });
+}
+
+/** Whether another entry, which no lock keeps out, gives away what a variable says that somebody has. */
+function spentUnlocked(variable: Variable, contract: Contract, entry: Routine): boolean {
+  return entriesOf(contract).some((other) => {
+    if (other === entry || other.role === 'constructor' || isLockedByName(other)) return false;
+    let spends = false;
+    walkEntry(contract, other, [
+      {
+        write({ root, operator, target, value }, known) {
+          if (root !== variable || target.kind !== 'index' || known.ownerCalls || locked(known.checks))
+            return;
+          const given = value === null ? null : bare(value);
+          const isLess = given?.kind === 'binary' && given.operator === '-';
+          if (operator === '-=' || isLess) spends = true;
+        },
+      },
+    ]);
+    return spends;
+  });
 }
 
 /** Whether a lock was checked on the way. */

@@ -10,7 +10,7 @@ import {
   type Variable,
 } from '../syntax/tree.ts';
 import { callerDecides, deeply, deeplyContains, givenTo, isOwnBalance, literalOf } from './caller.ts';
-import { type Finding, tell } from './finding.ts';
+import { type Finding, related, tell } from './finding.ts';
 
 const SCALES = /^(full)?mulDiv\w*$/i;
 const LOCKS = /minimum_?liquidity|dead_?shares|locked_?(shares|liquidity)/i;
@@ -45,20 +45,24 @@ export function sharePrice(contract: Contract, entry: Routine, into: Finding[]):
     end() {
       if (locks) return;
       for (const { at, numerator, denominator, frame } of divided) {
-        const shares = numerator.some((each) =>
+        const shares = [...numerator, denominator].some((each) =>
           deeplyContains(each, frame, (part, where) => {
             const kept = keptPart(part, where);
             return kept !== null && raised.has(kept) && /^uint/.test(kept.type);
           }),
         );
         if (!shares || !numerator.some((each) => callerDecides(each, frame) || pays(each, frame))) continue;
-        if (!deeplyContains(denominator, frame, isOwnBalance)) continue;
+        const held = heldIn(denominator, frame);
+        if (held === null) continue;
         if (isOffset(denominator, frame) || numerator.some((each) => isOffset(each, frame))) continue;
-        tell(look, 'inflated-share', at.place, frame, {
+        const told: Finding[] = [];
+        tell({ ...look, into: told }, 'inflated-share', at.place, frame, {
           severity: 'MEDIUM',
           confidence: 'medium',
           detail: `The shares of a deposit in ${entry.name || entry.role} are its part of the balance, which anybody can raise by a gift.`,
         });
+        for (const each of told)
+          into.push({ ...each, related: [...each.related, related(held.place, 'what the contract holds')] });
       }
     },
   };
@@ -66,7 +70,17 @@ export function sharePrice(contract: Contract, entry: Routine, into: Finding[]):
 
 function raises({ operator, value }: Write): boolean {
   if (operator === '+=') return true;
-  return operator === '=' && value !== null && value.kind === 'binary' && value.operator === '+';
+  if (operator !== '=' || value === null) return false;
+  return value.kind === 'binary'
+    ? value.operator === '+'
+    : value.kind === 'call' && calledName(value) === 'add';
+}
+
+/** Where a value reads what the contract holds; null where it does not. */
+function heldIn(expression: Expression, frame: Frame): Expression | null {
+  for (const { expression: part, frame: at } of deeply(expression, frame))
+    if (isOwnBalance(part, at)) return part;
+  return null;
 }
 
 function pays(expression: Expression, frame: Frame): boolean {

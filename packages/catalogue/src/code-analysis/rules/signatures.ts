@@ -13,7 +13,7 @@ import {
   type Variable,
   within,
 } from '../syntax/tree.ts';
-import { deeply, deeplyContains, givenTo, isZeroLiteral } from './caller.ts';
+import { argumentDecides, deeply, deeplyContains, givenTo, isZeroLiteral } from './caller.ts';
 import { type Finding, type Look, tell } from './finding.ts';
 
 const VERIFIES = /^(ecrecover|(try)?recover\w*|isValid\w*Signature\w*|checkSignatures?|verifySignature)$/;
@@ -108,14 +108,64 @@ function replays(look: Look, verified: readonly Verified[], writes: readonly Wri
     const hash = givenTo(call).find((arg) => isDigest(arg, frame));
     if (hash === undefined) continue;
     const read = kept(hash, frame);
-    if (writes.some(({ write, known: at, frame: where }) => marksUse(write, at, where, hash, frame, read)))
+    const marks = writes.filter(({ write, known: at, frame: where }) =>
+      marksUse(write, at, where, hash, frame, read),
+    );
+    if (marks.length > 0) {
+      if (namesNoPlace(hash, frame))
+        tell(look, 'signature-replay', call.place, frame, {
+          severity: 'MEDIUM',
+          confidence: 'low',
+          detail: 'What is signed names neither this contract nor its chain: it counts on another one too.',
+        });
+      if (isRaw(call) && marks.every(({ write, frame: where }) => isOfSignature(write, where)))
+        tell(look, 'signature-replay', call.place, frame, {
+          severity: 'MEDIUM',
+          confidence: 'medium',
+          detail: `${entry.name || entry.role} remembers a signature by its bytes, and ecrecover takes a second form of each.`,
+        });
       continue;
+    }
     tell(look, 'signature-replay', call.place, frame, {
       severity: 'HIGH',
       confidence: 'medium',
       detail: `${entry.name || entry.role} acts on a signature, and changes nothing by which it would be known again.`,
     });
   }
+}
+
+/** A digest made here, into which neither the contract nor the chain goes, nor anything that is kept and may stand for them. */
+function namesNoPlace(hash: Expression, frame: Frame): boolean {
+  let made = false;
+  for (const { expression: part } of deeply(hash, frame)) {
+    if (isHash(part)) made = true;
+    const target = part.kind === 'name' || part.kind === 'member' ? part.target : null;
+    const name = part.kind === 'name' ? part.name : part.kind === 'member' ? part.member : '';
+    if (/^this$|chain|domain|separator|address|contract|eip712|typed/i.test(name)) return false;
+    // A function that nobody sent, or one in assembly, may add them.
+    if (part.kind === 'call' && (part.inAssembly === true || /typed|domain|712/i.test(calledName(part))))
+      return false;
+    if (target?.kind === 'variable' && target.scope === 'state' && /^(bytes|address)/.test(target.type)) {
+      if (target.initial === null || bare(target.initial).kind !== 'call' || !target.fixed) return false;
+    }
+  }
+  return made;
+}
+
+/** `ecrecover` itself takes both forms of a signature; libraries refuse one. */
+function isRaw(call: Call): boolean {
+  return calledName(call) === 'ecrecover';
+}
+
+/** Marked under the bytes of a signature, or a hash of nothing else. */
+function isOfSignature({ target }: Write, frame: Frame): boolean {
+  const at = bare(target);
+  if (at.kind !== 'index' || at.index === null) return false;
+  const { expression } = meaning(at.index, frame);
+  const hashed = expression.kind === 'call' && isHash(expression) ? expression.args[0] : expression;
+  if (hashed === undefined) return false;
+  const { expression: key } = meaning(hashed, frame);
+  return key.kind === 'name' && /^bytes( |$)/.test(key.type) && argumentDecides(key, frame);
 }
 
 /** A signature of the caller's own consent adds nothing that they could not do again. */

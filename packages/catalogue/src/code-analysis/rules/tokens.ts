@@ -15,10 +15,12 @@ import {
   type Call,
   type Contract,
   calledName,
+  contains,
   type Expression,
   expressionsWithin,
   isBuiltin,
   type Routine,
+  textOf,
   type Variable,
 } from '../syntax/tree.ts';
 import {
@@ -121,13 +123,17 @@ interface Seen {
   moves: TokenMove[];
   calls: { call: Call; known: Known; frame: Frame }[];
   writes: { write: Write; known: Known; frame: Frame }[];
+  /** Calls of the contract's own functions that make or destroy what it issues. */
+  supply: { call: Call; known: Known; frame: Frame }[];
+  /** An allowance was used up. */
+  spends: boolean;
 }
 
 /** Rules on tokens and credits that an entry moves for anybody. */
 export function tokenFlow(contract: Contract, entry: Routine, into: Finding[]): Listener {
   if (entry.role === 'constructor' || entry.mutability === 'view' || entry.mutability === 'pure') return {};
   const look = { contract, entry, into };
-  const seen: Seen = { moves: [], calls: [], writes: [] };
+  const seen: Seen = { moves: [], calls: [], writes: [], supply: [], spends: false };
   let takesValue = entry.mutability === 'payable';
   // Assembly may keep books at places that it works out: they are not followed.
   let keepsHiddenBooks = false;
@@ -137,7 +143,9 @@ export function tokenFlow(contract: Contract, entry: Routine, into: Finding[]): 
       if (expression.kind !== 'call') return;
       if (expression.inAssembly === true && calledName(expression) === 'sstore') keepsHiddenBooks = true;
       const move = tokenMove(expression, known, frame);
+      if (/^_spendAllowance$/.test(calledName(expression))) seen.spends = true;
       if (move !== null) seen.moves.push(move);
+      else if (isSupply(expression)) seen.supply.push({ call: expression, known, frame });
       else if (anybody(known) && outsideCall(expression, frame)?.method === 'call')
         seen.calls.push({ call: expression, known, frame });
     },
@@ -153,6 +161,8 @@ export function tokenFlow(contract: Contract, entry: Routine, into: Finding[]): 
       const fromCaller = moves.some(
         ({ kind, from, frame }) => kind === 'pull' && from !== null && isCaller(from, frame),
       );
+      if (!takesValue && !moves.some(({ kind }) => kind === 'pull'))
+        for (const each of seen.supply) supplied(look, seen, each);
       const paidFor = takesValue || keepsHiddenBooks || fromCaller;
       for (const move of moves.filter(({ known }) => anybody(known))) {
         if (move.kind === 'pull') pulled(look, seen, move);
@@ -192,7 +202,11 @@ function pulled(look: Look, { writes }: Seen, { call, known, frame, from }: Toke
 /** Tokens, coins or an approval for an address of the caller's choice. */
 function given(look: Look, seen: Seen, { kind, call, known, frame, to, amount, coins }: TokenMove): void {
   if (!callerDecides(to, frame) || amount === null || owesIt(seen, known)) return;
+  // What is kept for somebody goes to whom it is kept for.
+  if (keptPart(to, frame) !== null || isKeptEntry(to, frame)) return;
   const takes =
+    kind === 'allow' ||
+    isTotal(amount, frame) ||
     argumentDecides(amount, frame) ||
     literalOf(amount, frame) !== null ||
     deeplyContains(amount, frame, isOwnBalance);
@@ -206,6 +220,18 @@ function given(look: Look, seen: Seen, { kind, call, known, frame, to, amount, c
         ? `${nameOf(look.entry)} lets an address that the caller names spend the contract’s tokens.`
         : `${nameOf(look.entry)} gives ${coins === true ? 'coins' : 'tokens'} to whoever calls or is named.`,
   });
+}
+
+/** An entry of what the contract keeps, through names. */
+function isKeptEntry(expression: Expression, frame: Frame): boolean {
+  const { expression: meant, frame: at } = meaning(expression, frame);
+  return keptPart(meant, at) !== null;
+}
+
+/** A number that the contract keeps for all, and not for one caller. */
+function isTotal(amount: Expression, frame: Frame): boolean {
+  const { expression: meant, frame: at } = meaning(amount, frame);
+  return meant.kind === 'name' && keptPart(meant, at) !== null;
 }
 
 /** A call whose target and data are both the caller's. */
@@ -235,6 +261,12 @@ function credited(look: Look, seen: Seen, { write, known, frame }: Seen['writes'
   if (seen.writes.some((other) => lowers(other.write) && keptPart(other.write.target, other.frame) === part))
     return;
   if (!isSpent(part, look.contract) || owesIt(seen, known)) return;
+  // Whoever is paid in the same call owes it: a debt grows, and no credit.
+  const ofCaller = contains(
+    target,
+    (one) => one.kind === 'index' && one.index !== null && isCaller(one.index, frame),
+  );
+  if (ofCaller && seen.moves.some(({ kind, to, frame: at }) => kind === 'push' && isCaller(to, at))) return;
   tell(look, 'unprotected-mint', target.place, frame, {
     confidence: 'medium',
     severity: 'CRITICAL',
@@ -242,10 +274,51 @@ function credited(look: Look, seen: Seen, { write, known, frame }: Seen['writes'
   });
 }
 
+const MAKES = /^_(safe)?mint$/i;
+const DESTROYS = /^_burn$/i;
+
+function isSupply(call: Call): boolean {
+  const callee = bare(call.callee);
+  if (callee.kind !== 'name' || callee.target?.kind !== 'routine') return false;
+  return MAKES.test(callee.name) || DESTROYS.test(callee.name);
+}
+
+/** What a contract issues, made for an address of the caller's choice or destroyed at one, by the functions of a published token. */
+function supplied(look: Look, seen: Seen, { call, known, frame }: Seen['supply'][number]): void {
+  const [party, amount] = call.args;
+  if (party === undefined || !anybody(known) || asksForOwn(known) || !/^address/.test(party.type)) return;
+  if (DESTROYS.test(calledName(call))) {
+    if (isCaller(party, frame) || !argumentDecides(party, frame)) return;
+    if (known.checks.some(({ condition, frame: at }) => speaksOfBoth(condition, at, party, frame))) return;
+    if (seen.writes.some(({ write, frame: at }) => speaksOfBoth(write.target, at, party, frame))) return;
+    // An allowance may be kept where only assembly finds it.
+    if (seen.spends) return;
+    tell(look, 'unprotected-burn', call.place, frame, {
+      severity: 'HIGH',
+      confidence: 'medium',
+      detail: `${nameOf(look.entry)} destroys what an address holds that the caller names.`,
+    });
+    return;
+  }
+  if (amount === undefined || !callerDecides(party, frame) || !argumentDecides(amount, frame)) return;
+  if (owesIt(seen, known)) return;
+  tell(look, 'unprotected-mint', call.place, frame, {
+    severity: 'CRITICAL',
+    confidence: 'medium',
+    detail: `${nameOf(look.entry)} issues what the caller says to whoever calls or is named.`,
+  });
+}
+
 /** A balance that is lowered for an address of the caller's choice. */
 function burnt(look: Look, { writes }: Seen, { write, known, frame }: Seen['writes'][number]): void {
   const target = bare(write.target);
-  if (!BURNS.test(look.entry.name) || !lowers(write) || !anybody(known) || target.kind !== 'index') return;
+  if (
+    !(BURNS.test(look.entry.name) || BURNS.test(frame.routine.name)) ||
+    !lowers(write) ||
+    !anybody(known) ||
+    target.kind !== 'index'
+  )
+    return;
   const { index } = target;
   const part = keptPart(target, frame);
   if (index === null || part === null || !/^mapping\(address => u?int/.test(part.type)) return;
@@ -261,7 +334,18 @@ function burnt(look: Look, { writes }: Seen, { write, known, frame }: Seen['writ
 
 /** Whether the path shows that something is the caller's: it asks for an entry of theirs, or uses one up. */
 function owesIt({ writes }: Seen, known: Known): boolean {
-  return asksForOwn(known) || writes.some(({ write, frame }) => usesUp(write, frame, known));
+  return (
+    asksForOwn(known) ||
+    writes.some(({ write, frame }) => usesUp(write, frame, known) && !isLock(write, writes))
+  );
+}
+
+/** Set and set back in the same call, as a lock is. */
+function isLock({ root, target, value }: Write, writes: Seen['writes']): boolean {
+  if (bare(target).kind !== 'name' || value === null) return false;
+  return writes.some(
+    ({ write }) => write.root === root && write.value !== null && textOf(write.value) !== textOf(value),
+  );
 }
 
 function nameOf(entry: Routine): string {
@@ -270,6 +354,8 @@ function nameOf(entry: Routine): string {
 
 /** A write that lowers an entry of the caller's choice, or marks something of theirs as used. */
 function usesUp(write: Write, frame: Frame, known: Known): boolean {
+  // Whose it was is forgotten: that says nothing of who asks.
+  if (bare(write.target).kind === 'index' && /^address/.test(write.target.type)) return false;
   if (isEntryOfCaller(write.target, frame))
     return lowers(write) || (write.operator === '=' && !raises(write));
   if (write.operator !== '=') return false;

@@ -12,13 +12,24 @@ import {
   type Routine,
   statementsWithin,
 } from '../syntax/tree.ts';
-import { argumentDecides, deeplyContains, isZeroLiteral } from './caller.ts';
+import { argumentDecides, deeplyContains, literalOf } from './caller.ts';
 import { type Finding, finding, type Look, tell } from './finding.ts';
 import { type TokenMove, tokenMove } from './tokens.ts';
 
 const TRADES = /swap|exactInput|exactOutput|exchange|(add|remove)_?liquidity|zap/i;
 const LEAST = /min|least|limit(?!x96)/i;
 const QUOTES = /getAmounts?(Out|In)|quote|consult|get_dy|previewSwap/i;
+/** Where the least stands among the arguments of well-known markets, by name and number of arguments. */
+const LEAST_AT: readonly (readonly [name: RegExp, count: number, at: readonly number[]])[] = [
+  [/^swapExactTokensFor(Tokens|ETH)(SupportingFeeOnTransferTokens)?$/, 5, [1]],
+  [/^swapExactETHForTokens(SupportingFeeOnTransferTokens)?$/, 4, [0]],
+  [/^addLiquidity$/, 8, [4, 5]],
+  [/^addLiquidityETH$/, 6, [2, 3]],
+  [/^removeLiquidity$/, 7, [3, 4]],
+  [/^removeLiquidityETH(SupportingFeeOnTransferTokens)?$/, 6, [2, 3]],
+  [/^exchange(_underlying)?$/, 4, [3]],
+  [/^remove_liquidity_one_coin$/, 3, [2]],
+];
 const OWN_TRADE = /^_?(swap|exchange|trade|buy|sell)/i;
 
 interface Condition {
@@ -32,6 +43,7 @@ export function trades(contract: Contract, entry: Routine, into: Finding[]): Lis
   const look = { contract, entry, into };
   const moves: TokenMove[] = [];
   const conditions: Condition[] = [];
+  const traded: { call: Call; known: Known; frame: Frame }[] = [];
   return {
     expression(expression, known, frame) {
       if (expression.kind === 'binary' && /^[<>]=?$/.test(expression.operator))
@@ -40,33 +52,53 @@ export function trades(contract: Contract, entry: Routine, into: Finding[]): Lis
       const move = tokenMove(expression, known, frame);
       if (move !== null) moves.push(move);
       if (outsideCall(expression, frame)?.method === 'function' && TRADES.test(calledName(expression)))
-        traded(look, expression, known, frame);
+        traded.push({ call: expression, known, frame });
     },
     end() {
+      if (!conditions.some(isLeast))
+        for (const { call, known, frame } of traded) judge(look, call, known, frame);
       ownTrade(look, moves, conditions);
     },
   };
 }
 
+/** What comes out is held against the least that the caller names. */
+function isLeast({ condition, frame }: Condition): boolean {
+  if (condition.kind !== 'binary') return false;
+  return [condition.left, condition.right].some((side) => {
+    const { expression } = meaning(side, frame);
+    return expression.kind === 'name' && LEAST.test(expression.name) && isArgumentAlone(side, frame);
+  });
+}
+
 /** A trade on a market of others. */
-function traded(look: Look, call: Call, known: Known, frame: Frame): void {
+function judge(look: Look, call: Call, known: Known, frame: Frame): void {
+  const places = LEAST_AT.find(([name, count]) => count === call.args.length && name.test(calledName(call)));
+  let unset = false;
   const limits = call.args.flatMap((arg, i) => {
     const { expression, frame: at } = meaning(arg, frame);
     if (expression.kind === 'call' && expression.form === 'struct') return limitsOf(expression, at);
-    return LEAST.test(call.names?.[i] ?? '') ? [{ limit: arg, frame }] : [];
+    if (/^exactInput(Single)?$/.test(calledName(call)) && expression.kind === 'name') {
+      const set = fieldsSet(expression, at);
+      if (set !== null && !set.some(({ field }) => LEAST.test(field))) unset = true;
+      return (set ?? []).flatMap(({ field, value }) =>
+        LEAST.test(field) ? [{ limit: value, frame: at }] : [],
+      );
+    }
+    const isLimit = LEAST.test(call.names?.[i] ?? '') || places?.[2].includes(i) === true;
+    return isLimit ? [{ limit: arg, frame }] : [];
   });
-  const open = limits.find(({ limit, frame: at }) => isNothing(limit, at));
+  const open = unset || limits.some(({ limit, frame: at }) => isNothing(limit, at));
   const quoted = limits.find(({ limit, frame: at }) =>
     deeplyContains(limit, at, (part) => part.kind === 'call' && QUOTES.test(calledName(part))),
   );
-  if (open === undefined && quoted === undefined) return;
+  if (!open && quoted === undefined) return;
   tell(look, 'no-slippage-limit', call.place, frame, {
     severity: 'MEDIUM',
     confidence: known.callerKnown ? 'low' : 'medium',
-    detail:
-      open === undefined
-        ? `${calledName(call)} accepts what the same market says in the same transaction.`
-        : `${calledName(call)} accepts any amount, down to nothing.`,
+    detail: open
+      ? `${calledName(call)} accepts any amount, down to nothing.`
+      : `${calledName(call)} accepts what the same market says in the same transaction.`,
   });
 }
 
@@ -112,9 +144,25 @@ function limitsOf(struct: Call, frame: Frame): { limit: Expression; frame: Frame
   return struct.args.flatMap((limit, i) => (LEAST.test(struct.names?.[i] ?? '') ? [{ limit, frame }] : []));
 }
 
-/** Zero, or a local number that was never given a value. */
+/** The fields that a function gives to a struct in memory that starts empty; null for what is no such struct. */
+function fieldsSet(name: Expression, frame: Frame): { field: string; value: Expression }[] | null {
+  if (name.kind !== 'name' || name.target?.kind !== 'variable' || name.target.scope !== 'local') return null;
+  const { target } = name;
+  if (!/^struct /.test(target.type) || frame.bindings.has(target)) return null;
+  return [...expressionsWithin(frame.routine)].flatMap((part) =>
+    part.kind === 'assignment' &&
+    part.left.kind === 'member' &&
+    part.left.of.kind === 'name' &&
+    part.left.of.target === target
+      ? [{ field: part.left.member, value: part.right }]
+      : [],
+  );
+}
+
+/** Nothing or next to nothing, or a local number that was never given a value. */
 function isNothing(limit: Expression, frame: Frame): boolean {
-  if (isZeroLiteral(limit, frame)) return true;
+  const literal = literalOf(limit, frame);
+  if (literal !== null && /^(0x)?0*[01]$/.test(literal.value) && literal.unit === '') return true;
   const { expression, frame: at } = meaning(limit, frame);
   if (
     expression.kind !== 'name' ||
