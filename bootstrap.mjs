@@ -2,54 +2,65 @@
 // it installs what the command needs, brings Node 24 if the running one cannot execute TypeScript, and hands
 // over. What it starts inherits the terminal, so Ctrl-C reaches the real program.
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import {
+  fetchTool,
+  lockOf,
+  megabytesIn,
+  npmInstall,
+  packagesIn,
+  say,
+  trim,
+} from './packages/process/src/npm-packages.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
 
-/** Each command: the program it runs, and whether it needs the tools for tests beside the product. */
+/** Commands that ask the server's database: in the sandbox they ask the sandbox for it. */
+const BESIDE_SERVER = process.env.FAREBOX_MODE === 'production' ? 'serve' : 'product';
+
+/** Each command: the program it runs, and how much it needs (`SCOPES`). */
 const COMMANDS = {
   start: { program: 'packages/sandbox/src/start.ts', install: 'product' },
-  serve: { program: 'apps/shop/src/main.ts', install: 'product' },
+  serve: { program: 'apps/shop/src/main.ts', install: 'serve' },
   books: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/books.ts'],
-    install: 'product',
+    install: BESIDE_SERVER,
   },
   probe: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/probe.ts'],
-    install: 'product',
+    install: BESIDE_SERVER,
   },
   doctor: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/doctor.ts'],
-    install: 'product',
+    install: BESIDE_SERVER,
   },
   grant: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/grant.ts'],
-    install: 'product',
+    install: BESIDE_SERVER,
   },
   operators: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/operators.ts'],
-    install: 'product',
+    install: BESIDE_SERVER,
   },
   recover: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/recover.ts'],
-    install: 'product',
+    install: BESIDE_SERVER,
   },
-  signer: { program: 'apps/shop/src/commands/signer.ts', install: 'product' },
-  import: { program: 'apps/shop/src/commands/import.ts', install: 'product' },
+  signer: { program: 'apps/shop/src/commands/signer.ts', install: 'serve' },
+  import: { program: 'apps/shop/src/commands/import.ts', install: 'serve' },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },
   farebox: { program: 'packages/client/src/cli/main.ts', install: 'product' },
   example: { program: 'examples', install: 'product' },
   backup: { program: 'packages/sandbox/src/backup.ts', install: 'product' },
-  restore: { program: 'packages/sandbox/src/restore.ts', install: 'product' },
+  restore: { program: 'packages/sandbox/src/restore.ts', install: 'serve' },
   'sandbox:wallet': { program: 'packages/sandbox/src/wallet.ts', install: 'product' },
   'sandbox:warp': { program: 'packages/sandbox/src/warp.ts', install: 'product' },
   'sandbox:reset': { program: 'packages/sandbox/src/reset.ts', install: 'product' },
@@ -95,133 +106,48 @@ function fail(message) {
   process.exit(1);
 }
 
-/** With what npm itself takes to begin, words come after 5 s at most. */
-const REGISTRY_PATIENCE_MS = 2_500;
-/** For npm itself, which takes seconds to begin on a machine that does much else. */
-const PING_MS = 20_000;
-const PROGRESS_MS = 5_000;
-/** What npm says when it cannot speak with a registry at all; any other answer comes from one. */
-const UNREACHABLE =
-  /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|FETCH_ERROR|network)\b/i;
-const say = (words) => process.stderr.write(`farebox: ${words}\n`);
-
-/** Runs npm. @returns its exit code, null when it took longer than it may, and what it wrote to its error output */
-async function npm(args, { cwd = root, mostMs = null, shown = false } = {}) {
-  const run = spawn(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, {
-    cwd,
-    stdio: ['ignore', 'ignore', shown ? 'inherit' : 'pipe'],
-    shell: process.platform === 'win32',
-    // A group of its own where it may have to be ended: npm starts further processes.
-    detached: mostMs !== null && process.platform !== 'win32',
-  });
-  let errors = '';
-  run.stderr?.on('data', (piece) => {
-    errors = `${errors}${piece}`.slice(-10_000);
-  });
-  let isLate = false;
-  const end = () => {
-    isLate = true;
-    if (process.platform === 'win32') run.kill();
-    else process.kill(-run.pid, 'SIGKILL');
-  };
-  const timer = mostMs === null ? null : setTimeout(end, mostMs);
-  const code = await new Promise((resolve) => {
-    run.on('error', (error) => {
-      errors += error.message;
-      resolve(1);
-    });
-    run.on('exit', resolve);
-  });
-  if (timer !== null) clearTimeout(timer);
-  return { code: isLate ? null : code, errors };
-}
-
-const SILENT = /E\w*TIMEDOUT|E\w*TIMEOUT|timeout/i;
-const WHAT_TO_SET =
-  '`npm config get registry` names it. Behind a proxy set HTTPS_PROXY; for a registry of your own run `npm config set registry https://…`.';
-
-/**
- * Asks the registry before anything long begins: behind a closed network npm itself tries for minutes without a word.
- *
- * @returns `there` when it answers, be it with an error; `silent` when that takes long
- */
-async function lookForRegistry() {
-  const args = ['ping', '--fetch-retries=0', `--fetch-timeout=${REGISTRY_PATIENCE_MS}`];
-  const { code, errors } = await npm(args, { mostMs: PING_MS });
-  if (code === null || (code !== 0 && SILENT.test(errors))) return 'silent';
-  return code !== 0 && UNREACHABLE.test(errors) ? 'away' : 'there';
-}
-
-const NPM_INSTALL = [
-  'install',
-  '--no-save',
-  '--no-audit',
-  '--no-fund',
-  '--loglevel=error',
-  '--ignore-scripts',
+/** How much each command needs: each of these has what those before it have. */
+const SCOPES = {
+  serve: {
+    words: 'installing the server, once ...',
+    npm: ['--omit=dev', '--omit=optional', '--workspace=apps/shop'],
+    needs: ['apps/shop'],
+  },
+  product: {
+    words: 'installing, once ...',
+    npm: ['--omit=dev'],
+    needs: ['apps/shop', 'packages/sandbox', 'packages/mcp-bridge', 'packages/client'],
+  },
+  everything: { words: 'installing with the tools for tests, once ...', npm: [], needs: null },
+};
+/** The tools that a command which installs everything fetches at once, so that no test waits for them. */
+const TOOLS = [
+  'packages/process/tools/postgres',
+  'packages/sandbox/tools/anvil',
+  'packages/catalogue/tools/compilers',
 ];
-
-/**
- * `npm install` and not `npm ci`, which refuses a lock file without the binaries of platforms that a registry does not
- * carry. Versions and checksums come from the lock file all the same, and nothing is written to it.
- */
-async function npmInstall(folder, extra) {
-  const registry = await lookForRegistry();
-  if (registry === 'silent')
-    say(`the package registry has not answered yet; ${WHAT_TO_SET} Trying all the same ...`);
-  if (registry === 'away') {
-    // What npm has kept of an earlier installation may be enough.
-    const { code } = await npm([...NPM_INSTALL, '--offline', ...extra], { cwd: folder });
-    if (code === 0) return;
-    fail(
-      `the package registry cannot be reached, and is needed once; ${WHAT_TO_SET} Then run the command again.`,
-    );
-  }
-  const startedMs = Date.now();
-  const timer = setInterval(
-    () => say(`${packagesIn(folder)} packages after ${Math.round((Date.now() - startedMs) / 1_000)} s ...`),
-    PROGRESS_MS,
-  );
-  const { code } = await npm([...NPM_INSTALL, ...extra], { cwd: folder, shown: true });
-  clearInterval(timer);
-  if (code !== 0)
-    fail(`the installation in ${folder} failed. It needs the package registry once; run the command again.`);
-}
-
-function packagesIn(folder) {
-  const modules = join(folder, 'node_modules');
-  const namesIn = (path) =>
-    existsSync(path) ? readdirSync(path).filter((name) => !name.startsWith('.')) : [];
-  return namesIn(modules)
-    .map((name) => (name.startsWith('@') ? namesIn(join(modules, name)).length : 1))
-    .reduce((sum, count) => sum + count, 0);
-}
-
-/** The size of what is installed, in MB, without what it links to. */
-function megabytesIn(folder) {
-  const bytesIn = (path) =>
-    readdirSync(path, { withFileTypes: true })
-      .map((entry) => {
-        const inside = join(path, entry.name);
-        if (entry.isDirectory()) return bytesIn(inside);
-        return entry.isFile() ? statSync(inside).size : 0;
-      })
-      .reduce((sum, bytes) => sum + bytes, 0);
-  return Math.round(bytesIn(join(folder, 'node_modules')) / 1e6);
-}
 
 /** Installs when nothing is installed, when the lock file changed, or when more is needed than last time. */
 async function install(scope) {
-  const stampFile = join(root, 'node_modules', '.farebox-installed.json');
-  const lock = createHash('sha256')
-    .update(readFileSync(join(root, 'package-lock.json')))
-    .digest('hex');
+  const modules = join(root, 'node_modules');
+  const stampFile = join(modules, '.farebox-installed.json');
+  const lock = lockOf(root);
+  const order = Object.keys(SCOPES);
   const installed = existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : {};
-  if (installed.lock === lock && (installed.scope === 'everything' || installed.scope === scope)) return;
-  say(scope === 'product' ? 'installing, once ...' : 'installing with the tools for tests, once ...');
-  await npmInstall(root, scope === 'product' ? ['--omit=dev'] : []);
-  say(`installed: ${packagesIn(root)} packages, ${megabytesIn(root)} MB`);
-  writeFileSync(stampFile, JSON.stringify({ lock, scope }));
+  if (installed.lock !== lock || order.indexOf(installed.scope) < order.indexOf(scope)) {
+    const { words, npm, needs } = SCOPES[scope];
+    say(words);
+    if (needs === null && (installed.trimmed ?? false)) {
+      // Tests and compilers need the types that were taken out, and npm would not miss them.
+      for (const name of readdirSync(modules))
+        if (name !== '.cache') rmSync(join(modules, name), { recursive: true, force: true });
+    }
+    await npmInstall(root, npm);
+    if (needs !== null) trim(root, needs);
+    say(`installed: ${packagesIn(root)} packages, ${megabytesIn(root)} MB`);
+    writeFileSync(stampFile, JSON.stringify({ lock, scope, trimmed: needs !== null }));
+  }
+  if (scope === 'everything') for (const tool of TOOLS) await fetchTool(join(root, tool));
 }
 
 /** The path of a Node that executes TypeScript by itself: the running one if it is new enough, else Node 24. */
@@ -248,7 +174,7 @@ async function node() {
     process.stderr.write(
       `farebox: Node ${process.versions.node} cannot run TypeScript; fetching Node 24 (once) ...\n`,
     );
-    await npmInstall(folder, []);
+    await npmInstall(folder);
     // The package carries headers and manuals that nothing here reads: 70 MB less on disk without them.
     const fetched = binary();
     if (fetched !== undefined) {
@@ -274,13 +200,14 @@ if (name === 'example') {
   command.program = `examples/${example}.mjs`;
 }
 mkdirSync(join(root, 'node_modules'), { recursive: true });
-await install(command.install);
-const runtime = await node();
+const runtime = await install(command.install)
+  .then(node)
+  .catch((error) => fail(error.message));
 // Programs and tests of ours start further processes with plain `node`: let them find this one first.
 const path = `${dirname(runtime)}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
 // Node keeps what it has made of each file, so that the next start has half as much to load. Tests go without: lines that they
 // went through are counted less exactly with it.
-const kept = command.install === 'product' && {
+const kept = command.install !== 'everything' && {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules', '.cache', 'compiled'),
 };
 // What stays also learns by this channel that we are gone, however we went.

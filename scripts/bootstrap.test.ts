@@ -1,7 +1,16 @@
 /** The entry of every npm script where nothing is installed yet, with an npm that does as a test says. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -15,8 +24,11 @@ function started(t: { after(work: () => void): void }, npm: string) {
   const program = join(clone, 'apps/shop/src/commands/import.ts');
   mkdirSync(dirname(program), { recursive: true });
   writeFileSync(program, "process.stdout.write('it ran');");
-  cpSync(join(import.meta.dirname, '../bootstrap.mjs'), join(clone, 'bootstrap.mjs'));
-  writeFileSync(join(clone, 'package-lock.json'), '{}');
+  for (const file of ['bootstrap.mjs', 'packages/process/src/npm-packages.mjs']) {
+    mkdirSync(dirname(join(clone, file)), { recursive: true });
+    cpSync(join(import.meta.dirname, '..', file), join(clone, file));
+  }
+  writeFileSync(join(clone, 'package-lock.json'), JSON.stringify(LOCK));
   mkdirSync(join(clone, 'bin'));
   const script = `#!/bin/sh\necho "$*" >> ${join(clone, 'asked')}\n${npm}\n`;
   writeFileSync(join(clone, 'bin/npm'), script, { mode: 0o755 });
@@ -28,21 +40,41 @@ function started(t: { after(work: () => void): void }, npm: string) {
     });
   const asked = () =>
     existsSync(join(clone, 'asked')) ? readFileSync(join(clone, 'asked'), 'utf8').trim().split('\n') : [];
-  return { run, asked };
+  const installed = () =>
+    readdirSync(join(clone, 'node_modules'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => !path.startsWith('.') && /.\/./.test(path))
+      .sort();
+  return { run, asked, installed };
 }
 
+/** The shop needs two packages; the third is one that its author only tests with. */
+const LOCK = {
+  packages: {
+    '': {},
+    'apps/shop': { dependencies: { a: '1' } },
+    'node_modules/a': {
+      peerDependencies: { '@b/c': '1', d: '1' },
+      peerDependenciesMeta: { d: { optional: true } },
+    },
+    'node_modules/@b/c': {},
+    'node_modules/d': {},
+  },
+};
 const INSTALLS = `case "$*" in install*)
-  mkdir -p node_modules/a node_modules/@b/c && printf '%02000000d' 1 > node_modules/a/index.js;; esac`;
+  mkdir -p node_modules/a node_modules/@b/c node_modules/d && printf '%02000000d' 1 > node_modules/a/index.js
+  for name in index.d.ts index.js.map LICENSE.md; do echo 1 > node_modules/a/$name; done;; esac`;
 
 test('installs once, and says how much is there', { skip }, (t) => {
-  const { run, asked } = started(t, INSTALLS);
+  const { run, asked, installed } = started(t, INSTALLS);
   const first = run();
   assert.deepEqual([first.status, first.stdout], [0, 'it ran'], first.stderr);
-  assert.match(first.stderr, /installing, once .*\n.*installed: 2 packages, 2 MB\n$/);
+  assert.match(first.stderr, /installing the server, once .*\n.*installed: 2 packages, 2 MB\n$/);
   const [ping = '', install = '', ...others] = asked();
   assert.match(ping, /^ping --fetch-retries=0 --fetch-timeout=2500$/);
-  assert.match(install, /^install .*--ignore-scripts --omit=dev$/);
+  assert.match(install, /^install .*--ignore-scripts --omit=dev --omit=optional --workspace=apps\/shop$/);
   assert.deepEqual(others, []);
+  // What no program reads is taken out again; licences stay.
+  assert.deepEqual(installed(), ['@b/c', 'a/LICENSE.md', 'a/index.js']);
   assert.equal(run().stderr, '');
   assert.equal(asked().length, 2);
 });

@@ -39,6 +39,8 @@ const BESIDE: Readonly<Partial<Record<Packed, readonly string[]>>> = {
   core: ['web/*.{html,js,css,svg}', 'new/*.ts'],
   contracts: ['src/**/*.sol', 'test/*.sol'],
   proxy: ['farebox.config.schema.json'],
+  process: ['tools/*/package{,-lock}.json'],
+  catalogue: ['tools/*/package{,-lock}.json'],
 };
 const NOT_PACKED = /\.(test|fixture)\.(ts|js)$|(^|\/)README\.md$/;
 
@@ -87,6 +89,11 @@ function packOne(name: Packed, stages: string, into: string): string {
   for (const page of ['README.md', 'CHANGELOG.md'])
     if (existsSync(join(folderOf(name), page))) cpSync(join(folderOf(name), page), join(stage, page));
   writeManifest(name, stage);
+  return npmPack(stage, into);
+}
+
+/** Packs a folder that is as its package should be. @returns the archive's path */
+export function npmPack(stage: string, into: string): string {
   const [{ filename = '' } = {}] = JSON.parse(
     run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', into], stage),
   ) as { filename?: string }[];
@@ -116,7 +123,8 @@ function compile(name: Packed, stages: string): void {
   writeFileSync(config, JSON.stringify(settings));
   run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', config], ROOT);
   rmSync(config);
-  copyFiles(source, '**/*.{sql,json,sol}', join(stage, 'dist'));
+  copyFiles(source, '**/*.{sql,json,sol,mjs}', join(stage, 'dist'));
+  copyFiles(source, '**/*.d.mts', join(stage, 'dist'));
   for (const file of globSync('**/*.js', { cwd: join(stage, 'dist') }))
     nameCompiled(join(stage, 'dist', file));
 }
@@ -159,6 +167,7 @@ function writeManifest(name: Packed, stage: string): void {
     const code = file.replace('./src/', './dist/').replace(/\.ts$/, '');
     if (file.endsWith('.ts') && !existsSync(join(stage, `${code}.js`)))
       throw new Error(`${manifest.name} exports ${file}, which is not there`);
+    if (file.endsWith('.mjs')) return [face, { types: code.replace(/\.mjs$/, '.d.mts'), default: code }];
     return [face, file.endsWith('.ts') ? { types: `${code}.d.ts`, default: `${code}.js` } : file];
   });
   const programs = Object.entries(manifest.bin ?? {}).map(([program, file]) => [

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { prepareEmbeddedPostgres } from '../../../packages/process/src/embedded-postgres.ts';
+import { findBinaries, prepareEmbeddedPostgres } from '../../../packages/process/src/embedded-postgres.ts';
 import { freePort } from '../../../packages/process/src/free-port.ts';
 
 const DATABASE = 'farebox';
@@ -44,7 +44,7 @@ export class MortalPostgres {
   static async make(): Promise<MortalPostgres> {
     const folder = mkdtempSync(join(tmpdir(), 'farebox-mortal-'));
     await prepareEmbeddedPostgres(folder);
-    const { postgres: binary } = await import(`@embedded-postgres/${process.platform}-${process.arch}`);
+    const { postgres: binary } = await findBinaries();
     return new MortalPostgres(join(folder, 'postgres'), { port: await freePort(), binary });
   }
 

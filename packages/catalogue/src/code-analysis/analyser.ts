@@ -1,10 +1,11 @@
 /** Analyses of source, one at a time, each in a process of its own that is ended when it takes too much. */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { type CompilersState, createCompilers } from './compilers.ts';
 import type { Analysis, FromProgram, Job } from './job.ts';
 import { runProgram } from './starter.ts';
 
-export type AnalysisResult = FromProgram | { outcome: 'busy' };
+export type AnalysisResult = FromProgram | { outcome: 'busy' | Exclude<CompilersState, 'here'> };
 
 export interface Limits {
   /** That one process computes. How long a caller waits is the caller's to say, by the signal. */
@@ -29,8 +30,12 @@ interface Waiting {
   fail: (reason: unknown) => void;
 }
 
-/** Makes an analyser. It holds nothing while nothing runs. */
-export function createCodeAnalyser(limits: Limits = LIMITS): CodeAnalyser {
+/**
+ * Makes an analyser. It holds nothing while nothing runs.
+ *
+ * @param compilers whether the compilers are here, which the first audit fetches
+ */
+export function createCodeAnalyser(limits: Limits = LIMITS, compilers = createCompilers()): CodeAnalyser {
   const remembered = new LRUCache<string, Analysis>({ max: REMEMBERED });
   const queue: Waiting[] = [];
   let running = false;
@@ -56,6 +61,8 @@ export function createCodeAnalyser(limits: Limits = LIMITS): CodeAnalyser {
       const key = createHash('sha256').update(JSON.stringify(job)).digest('hex');
       const known = remembered.get(key);
       if (known !== undefined) return known;
+      const state = await compilers(signal);
+      if (state !== 'here') return { outcome: state };
       if (running && queue.length >= limits.waiting) return { outcome: 'busy' };
       const result = await new Promise<AnalysisResult>((resolve, reject) => {
         const waiting: Waiting = { job, signal, settle: resolve, fail: reject };

@@ -1,12 +1,10 @@
 /** From Solidity source to its tree: by the compiler that fits, else by the tolerant parser. */
-import { createRequire } from 'node:module';
 import { withoutComments } from './comments.ts';
+import { requireCompilers } from './compilers.ts';
 import { publishedImports } from './published-imports.ts';
 import { fromSolc } from './syntax/solc-tree.ts';
 import { fromTolerantParser } from './syntax/tolerant-tree.ts';
 import type { Program } from './syntax/tree.ts';
-
-const require = createRequire(import.meta.url);
 
 /** The newest compiler of each minor version, oldest first. */
 const COMPILERS = ['0.4.26', '0.5.17', '0.6.12', '0.7.6', '0.8.37'] as const;
@@ -111,7 +109,7 @@ function compile(
   sources: Readonly<Record<string, string>>,
   remappings: readonly string[],
 ): CompilerOutput {
-  const module: SolidityModule = require(`solc-${version.slice(0, 3)}/soljson.js`);
+  const module: SolidityModule = requireCompilers()(`solc-${version.slice(0, 3)}/soljson.js`);
   const run =
     module._solidity_compile === undefined
       ? module.cwrap('compileStandard', 'string', ['string', 'number'])

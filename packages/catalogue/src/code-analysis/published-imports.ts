@@ -1,10 +1,8 @@
 /** Finds what source imports without sending it: files of published packages that are installed beside the product. */
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join, posix } from 'node:path';
 import { withoutComments } from './comments.ts';
-
-const require = createRequire(import.meta.url);
+import { requireCompilers } from './compilers.ts';
 
 /** More files or bytes than these are not added to one source. */
 const MAX_FILES = 300;
@@ -133,6 +131,7 @@ function publishedFile(path: string, generation: number): { text: string; from: 
     const edition = editions[Math.min(generation, editions.length - 1)];
     if (edition === undefined) return null;
     try {
+      const require = requireCompilers();
       const manifest = require.resolve(`${edition.module}/package.json`);
       const { name, version }: { name: string; version: string } = require(manifest);
       return {

@@ -27,7 +27,8 @@ function start({ id, job, limits }: Extract<ToStarter, { job: unknown }>): void 
     join(import.meta.dirname, 'program.ts'),
     [limits.memoryBytes, limits.cpuMs].map(String),
     {
-      env: {},
+      // Where the compilers may have been put; nothing else of this process is told.
+      env: process.env.XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME },
       execArgv: [
         '--disable-warning=ExperimentalWarning',
         `--max-old-space-size=${HEAP_MB}`,

@@ -1,8 +1,9 @@
 /** Starts and stops a node (anvil) of the sandbox's EVM chains, and reports when the node ends by itself. */
-import { mkdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../../process/src/is-alive.ts';
+import { fetchTool } from '../../../process/src/npm-packages.mjs';
 import { StartError } from '../../../process/src/start-error.ts';
 import { type Network, NodeKeeper, type NodeOptions } from './node-keeper.ts';
 import { noteRunning, runningOn } from './state-files.ts';
@@ -17,6 +18,8 @@ export interface Anvil {
   stop(): Promise<void>;
 }
 
+/** The folder whose lock file pins its packages. */
+const TOOL = join(import.meta.dirname, '../../tools/anvil');
 const NAMES: Readonly<Record<Network, string>> = { ethereum: 'chain', tempo: 'Tempo chain' };
 const PACKAGES: Readonly<Record<string, string>> = {
   'linux-x64': 'linux-amd64',
@@ -47,7 +50,7 @@ export async function startAnvil(
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     await predecessorGone(stateDir);
   }
-  const node = keeper.start({ ...options, network, binary: binaryPath() });
+  const node = keeper.start({ ...options, network, binary: await binaryPath() });
   const url = await node.listening;
   if (url === null) throw new StartError(`the sandbox ${NAMES[network]} did not start: ${await node.ended}`);
   let stopping = false;
@@ -105,18 +108,20 @@ async function isNode(url: string): Promise<boolean> {
   }
 }
 
-function binaryPath(): string {
+/** @throws StartError when there is no node for this machine, or it cannot be fetched */
+async function binaryPath(): Promise<string> {
   const platform = `${process.platform}-${process.arch}`;
   const name = `@foundry-rs/anvil-${PACKAGES[platform]}`;
   const file = process.platform === 'win32' ? 'bin/anvil.exe' : 'bin/anvil';
-  try {
-    return createRequire(import.meta.url).resolve(`${name}/${file}`);
-  } catch (cause) {
+  if (PACKAGES[platform] === undefined)
+    throw new StartError(`the sandbox chain's node (anvil) does not exist for ${platform}`);
+  const folder = await fetchTool(TOOL).catch((cause: unknown) => {
     throw new StartError(
-      PACKAGES[platform] === undefined
-        ? `the sandbox chain's node (anvil) does not exist for ${platform}`
-        : `the sandbox chain's node (${name}) is not installed`,
+      `no node for the sandbox's chains: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
     );
-  }
+  });
+  const binary = join(folder, 'node_modules', name, file);
+  if (!existsSync(binary)) throw new StartError(`the sandbox chain's node (${name}) is not in ${folder}`);
+  return binary;
 }

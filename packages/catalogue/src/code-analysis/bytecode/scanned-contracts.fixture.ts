@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
 import { concatHex, encodeAbiParameters, type Hex } from 'viem';
+import { requireCompilers } from '../compilers.ts';
 
 /** Contracts for tests, with one thing each that a scan is to see. */
 const SOURCE = `
@@ -98,7 +98,7 @@ export function compiled(
   settings: Record<string, unknown>,
   solc = 'solc-0.8',
 ): Record<string, Compiled> {
-  const compiler: { compile(input: string): string } = createRequire(import.meta.url)(solc);
+  const compiler: { compile(input: string): string } = requireCompilers()(solc);
   const output: {
     errors?: { severity: string; message: string }[];
     contracts: Record<string, Record<string, Compiled>>;

@@ -8,7 +8,7 @@ import type { VerifiedSource } from '../../upstreams/adapters/sourcify.ts';
 import { down, reply, runContext } from '../run-context.fixture.ts';
 import { scored } from '../shared/chain/audit-report.ts';
 import { sourcesOf } from '../shared/chain/given-source.ts';
-import smartContractAudit from './smart-contract-audit.ts';
+import smartContractAudit, { analysed } from './smart-contract-audit.ts';
 
 const BANK = `pragma solidity ^0.8.0;
 contract Bank {
@@ -153,6 +153,19 @@ describe('an audit of given source', () => {
     assert.deepEqual(sourcesOf(`{${json}}`), expected);
     assert.deepEqual(sourcesOf('contract A {}').sources, { 'Contract.sol': 'contract A {}' });
   });
+});
+
+it('is refused for now, and costs nothing, while the compilers are not here', () => {
+  for (const [outcome, message] of [
+    ['fetching', /fetching its compilers/],
+    ['away', /could not fetch/],
+  ] as const)
+    assert.throws(() => analysed({ outcome }), {
+      status: 503,
+      code: 'COMPILERS_NOT_READY',
+      message,
+      retryAfterMs: 60_000,
+    });
 });
 
 it('is refused for now where the queue of audits is full', async () => {

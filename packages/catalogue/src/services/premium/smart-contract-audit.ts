@@ -26,6 +26,8 @@ import { namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const MAX_SOURCE_CHARACTERS = 200_000;
 const MOST_FINDINGS = 100;
+/** When to try again while the compilers are not here. */
+const FETCHING_RETRY_MS = 60_000;
 /** When to try again while too many analyses wait. */
 const BUSY_RETRY_MS = 15_000;
 
@@ -384,7 +386,8 @@ function targetOf(
   return input.scope === 'targeted' && subject.contractName !== null ? [subject.contractName] : null;
 }
 
-function analysed(result: Awaited<ReturnType<typeof codeAnalyser.analyse>>): Analysis {
+/** @throws ServiceFailure, or the refusal of an input, when there is no analysis */
+export function analysed(result: Awaited<ReturnType<typeof codeAnalyser.analyse>>): Analysis {
   switch (result.outcome) {
     case 'analysed':
       return result;
@@ -404,6 +407,17 @@ function analysed(result: Awaited<ReturnType<typeof codeAnalyser.analyse>>): Ana
         }[result.limit],
         'sourceCode',
       );
+    case 'fetching':
+    case 'away':
+      throw new ServiceFailure({
+        status: 503,
+        code: 'COMPILERS_NOT_READY',
+        message:
+          result.outcome === 'fetching'
+            ? 'This server is fetching its compilers for the first time. Try again in a minute.'
+            : 'This server could not fetch its compilers. Try again later.',
+        retryAfterMs: FETCHING_RETRY_MS,
+      });
     case 'busy':
       throw new ServiceFailure({
         status: 503,

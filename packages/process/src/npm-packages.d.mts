@@ -1,0 +1,10 @@
+export function say(words: string): void;
+export function npmInstall(folder: string, extra?: readonly string[]): Promise<void>;
+export function packagesIn(folder: string): number;
+export function megabytesIn(folder: string): number;
+export function isNeverRead(name: string): boolean;
+export function neededPackages(folder: string, entries: readonly string[]): Set<string>;
+export function trim(folder: string, entries: readonly string[]): void;
+export function lockOf(folder: string): string;
+export function fetchTool(manifest: string): Promise<string>;
+export function fetchedTool(manifest: string): string | null;
