@@ -4,27 +4,35 @@ import { join } from 'node:path';
 import { StartError } from '@farebox/process/start-error';
 import type { Database, Transaction } from './connection.ts';
 import { bringSqlTexts } from './functions.ts';
-import { inTurn } from './turns.ts';
+import { type MigrationStep, migrationSteps } from './migration-steps.ts';
+import { inTurn, inTurnBySteps } from './turns.ts';
 
 const FOLDER = join(import.meta.dirname, 'migrations');
 
 /**
- * Brings the schema up to date: runs every `migrations/*.sql` that has not run, in order of name, each in a transaction, and
- * then brings the current text of every function. Replicas that start together take turns.
+ * Brings the schema up to date: runs every `migrations/*.sql` that has not run, in order of name, each in a transaction or, if
+ * it says so, in steps, and then brings the current text of every function. Replicas that start together take turns.
  *
+ * @param folder where the migrations are
  * @returns the names of the migrations that ran now
  * @throws StartError when a file that has run was changed since (an applied migration is history: write a new one), or when
  *   the database's user may not make the changes
  */
-export async function migrate(sql: Database): Promise<string[]> {
+export async function migrate(sql: Database, folder: string = FOLDER): Promise<string[]> {
   const ran: string[] = [];
   const applied = await inTurn(sql, appliedIn);
-  for (const name of readdirSync(FOLDER).sort()) {
-    const text = readFileSync(join(FOLDER, name), 'utf8');
+  for (const name of readdirSync(folder).sort()) {
+    const text = readFileSync(join(folder, name), 'utf8');
     const checksum = checksumOf(text);
     // What has run stays so: there is no need to wait for a turn to see that again.
     if (applied.get(name) === checksum) continue;
-    if (await inTurn(sql, (transaction) => run(transaction, { name, text, checksum }))) ran.push(name);
+    const steps = migrationSteps(name, text);
+    const migration = { name, text, checksum };
+    const ranNow =
+      steps === null
+        ? await inTurn(sql, (transaction) => run(transaction, migration))
+        : await runSteps(sql, migration, steps);
+    if (ranNow) ran.push(name);
   }
   await bringSqlTexts(sql);
   return ran;
@@ -67,19 +75,58 @@ export async function readSchema(sql: Database): Promise<SchemaStanding | null> 
 
 const checksumOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
-async function run(
-  transaction: Transaction,
-  { name, text, checksum }: { name: string; text: string; checksum: string },
+interface Migration {
+  name: string;
+  text: string;
+  checksum: string;
+}
+
+/**
+ * Runs a migration in steps, and notes it after the last of them.
+ *
+ * @returns whether it ran now
+ */
+async function runSteps(
+  sql: Database,
+  migration: Migration,
+  steps: readonly MigrationStep[],
 ): Promise<boolean> {
-  // Another process may have run it while this one waited for its turn.
-  const [known] = await transaction<{ checksum: string }[]>`
-    select checksum from schema_migrations where name = ${name}`;
-  if (known?.checksum === checksum) return false;
-  if (known !== undefined)
+  return inTurnBySteps(sql, async (run) => {
+    const [known] = await run(`select checksum from schema_migrations where name = '${migration.name}'`);
+    if (known !== undefined) {
+      refuseChanged(migration, known.checksum);
+      return false;
+    }
+    for (const { inBatches, statement } of steps) {
+      let changed: number;
+      do changed = (await run(statement)).count;
+      while (inBatches && changed > 0);
+    }
+    await run(
+      `insert into schema_migrations (name, checksum) values ('${migration.name}', '${migration.checksum}')`,
+    );
+    return true;
+  });
+}
+
+/** @throws StartError when what ran was another text */
+function refuseChanged({ name, checksum }: Migration, ran: string): void {
+  if (ran !== checksum)
     throw new StartError(
       `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
     );
+}
+
+/** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
+async function run(transaction: Transaction, migration: Migration): Promise<boolean> {
+  const { name, text, checksum } = migration;
+  // Another process may have run it while this one waited for its turn.
+  const [known] = await transaction<{ checksum: string }[]>`
+    select checksum from schema_migrations where name = ${name}`;
+  if (known !== undefined) {
+    refuseChanged(migration, known.checksum);
+    return false;
+  }
   await transaction.unsafe(text);
   await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
   return true;

@@ -144,6 +144,7 @@ test('a day is not closed while somebody may still write into it', async () => {
   const other = connectPools(database.url, 2);
   const [held, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const late = other.patient.begin(async (transaction) => {
+    await transaction`set local idle_in_transaction_session_timeout = 0`;
     await transaction`insert into ledger_closed_balances values (9, 0, 0, 0, 0)`;
     begun.resolve();
     await held.promise;

@@ -52,6 +52,7 @@ test('a section that cannot be read is told as not known, and leaves the others 
   const held = Promise.withResolvers<void>();
   const holds = Promise.withResolvers<void>();
   const holding = database.patient.begin(async (transaction) => {
+    await transaction`set local idle_in_transaction_session_timeout = 0`;
     await transaction`lock table account_debts in access exclusive mode`;
     holds.resolve();
     await held.promise;

@@ -130,6 +130,7 @@ test('a call whose commit is late is not passed by: nothing is counted beyond it
   const begun = Promise.withResolvers<void>();
   const other = connectPools(database.url, 2);
   const late = other.patient.begin(async (transaction) => {
+    await transaction`set local idle_in_transaction_session_timeout = 0`;
     await call({ begunMs: NOON_MS }, transaction);
     begun.resolve();
     await held.promise;
