@@ -1,5 +1,6 @@
 /** Fills a ledger with past calls, as the server would have left them. */
 import type { Database } from '../packages/core/src/db/connection.ts';
+import { makeWeeks, weekOf } from '../packages/core/src/db/weeks.ts';
 
 /** The customers that the past calls are spread over: few made many calls, many made few. */
 const ACCOUNTS = 10_000;
@@ -29,6 +30,8 @@ export async function fillWithPastTransfers(sql: Database, transfers: number): P
   const calls = transfers / 2;
   await sql.begin(async (transaction) => {
     await transaction`set local statement_timeout = 0`;
+    for (let ago = DAYS + 7; ago >= 0; ago -= 7)
+      await makeWeeks(transaction, [weekOf(Date.now() - ago * 86_400_000)]);
     // Indexes are built after the rows are inserted, which is faster. The rows are in order of time all the same.
     await transaction.unsafe(`
       set local work_mem = '256MB';

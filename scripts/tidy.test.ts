@@ -157,6 +157,7 @@ describe('a table has one owner,', () => {
     books_proof: 'operator',
     books_verdicts: 'operator',
     call_answers: 'paid-call',
+    call_identities: 'paid-call',
     call_shares: 'paid-call',
     call_spending: 'paid-call',
     calls: 'paid-call',

@@ -3,6 +3,18 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/core/src/db/weeks.ts',
+    tests: [
+      'packages/core/src/paid-call/inside/weeks-of-calls.test.ts',
+      'packages/core/src/paid-call/inside/call-batch.test.ts',
+    ],
+    bugs: [
+      [' && ids.every((id) => id >= week.from && id < week.to)', ''],
+      ['            if (!isLockTimeout(error)) throw error;', '            throw error;'],
+      ['const MONDAY_MS = 345_600_000;', 'const MONDAY_MS = 0;'],
+    ],
+  },
+  {
     file: 'packages/core/src/db/primary.ts',
     tests: ['packages/core/src/db/primary.test.ts'],
     bugs: [

@@ -35,6 +35,40 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/paid-call/functions/calls_begin.sql',
+    tests: ['packages/core/src/paid-call/inside/weeks-of-calls.test.ts'],
+    bugs: [
+      [
+        'FROM calls c WHERE c.account_id = cur AND c.id = r.e_id;',
+        'FROM calls__week c WHERE c.account_id = cur AND c.id = r.e_id;',
+      ],
+      [
+        '        DELETE FROM call_identities WHERE account_id = cur AND kind = 0 AND identity = r.identity;\n',
+        '',
+      ],
+      ['WHERE status[x.ord] IN (0, 4) AND c.identity = x.identity', 'WHERE false'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish.sql',
+    tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
+    bugs: [[' AND c.tableoid = x.place', '']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_apply.sql',
+    tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
+    bugs: [
+      [
+        '        SELECT c.state, c.fingerprint, c.identity, c.payment_key INTO other\n        FROM calls c',
+        '        SELECT c.state, c.fingerprint, c.identity, c.payment_key INTO other\n        FROM calls_rest c',
+      ],
+      [
+        'SELECT account_id, 0, identity, id FROM made WHERE identity IS NOT NULL',
+        'SELECT account_id, 0, identity, id FROM made WHERE false',
+      ],
+    ],
+  },
+  {
     file: 'packages/core/src/paid-call/fate.ts',
     tests: ['packages/core/src/paid-call/fate.test.ts'],
     bugs: [

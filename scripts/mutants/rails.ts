@@ -179,7 +179,7 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
       'packages/core/src/paid-call/inside/lost-begins.test.ts',
     ],
     bugs: [
-      [' and c.payment_key =', ' or c.payment_key ='],
+      [' and i.kind = 1 and', ' and'],
       ['join settlements s', 'left join settlements s'],
     ],
   },

@@ -18,21 +18,19 @@ import {
   sqlTextsOf,
 } from '../../../../packages/core/src/db/functions.ts';
 import { migrate } from '../../../../packages/core/src/db/migrate.ts';
+import { weekOf } from '../../../../packages/core/src/db/weeks.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
-import { applyCalls } from '../../../../packages/core/src/paid-call/inside/call-batch.ts';
+import { newTransferId, transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
+import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../../../packages/core/src/db/migrations');
-const NOTES = '035_functions.sql';
+/** From it on calls lie in weeks. */
+const WEEKS = '130_weeks_of_calls.sql';
 const ACCOUNT = 5_000n;
 const VERSIONED = [...SQL_TEXTS.functions.values()].map(({ name }) => name).sort();
-/** What migrations made before functions had files: the version before calls them by these names. */
-const PLAIN = [
-  ...['calls_apply', 'calls_begin', 'calls_finish', 'calls_settle_past'],
-  ...['ledger_apply', 'ledger_apply_planned', 'open_calls'],
-];
 const NAMES = [...SQL_TEXTS.functions.keys()].sort();
 const OF_TRIGGERS = SQL_TEXTS.triggers.map(({ name }) => name).sort();
 
@@ -62,15 +60,15 @@ function connect(address: URL): Database {
   return sql;
 }
 
-/** As the version before left it: its migrations, and functions under their plain names. */
-async function databaseOfTheVersionBefore() {
+/** As the last version without weeks left it, but for its functions. */
+async function databaseWithoutWeeks() {
   const made = await emptyDatabase();
   await made.sql`
     create table schema_migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now()
     )`;
   for (const name of readdirSync(MIGRATIONS).sort()) {
-    if (name === NOTES) continue;
+    if (name >= WEEKS) break;
     const text = readFileSync(join(MIGRATIONS, name), 'utf8');
     await made.sql.begin(async (transaction) => {
       await transaction.unsafe(text);
@@ -81,10 +79,12 @@ async function databaseOfTheVersionBefore() {
   return made;
 }
 
+/** The functions but those of weeks, which are as many as there are weeks ahead. */
 const functionsIn = async (sql: Database) =>
   (
     await sql<{ name: string }[]>`
-      select proname as name from pg_proc where pronamespace = 'public'::regnamespace order by proname`
+      select proname as name from pg_proc
+      where pronamespace = 'public'::regnamespace and proname !~ '_w[0-9]{8}$' order by proname`
   ).map(({ name }) => name);
 
 /** The files of this version, with some texts changed. */
@@ -111,15 +111,16 @@ const NEXT = textsWith({ 'ledger_apply_planned.sql': (text) => `-- Another text.
 test('a database has exactly the functions and triggers of the files', async () => {
   const { sql } = await emptyDatabase();
   await migrate(sql);
-  assert.deepEqual(await functionsIn(sql), [...VERSIONED, ...PLAIN, ...OF_TRIGGERS].sort());
+  assert.deepEqual(await functionsIn(sql), [...VERSIONED, ...OF_TRIGGERS].sort());
 
   await sql.begin(async (transaction) => {
     const defined = async () => ({
       functions: await transaction`
         select proname, pg_get_functiondef(oid) as text, proacl from pg_proc
-        where pronamespace = 'public'::regnamespace and proname not in ${transaction(PLAIN)} order by proname`,
+        where pronamespace = 'public'::regnamespace and proname !~ '_w[0-9]{8}$' order by proname`,
       triggers: await transaction`
-        select tgname, tgenabled, pg_get_triggerdef(oid) as text from pg_trigger where not tgisinternal order by tgname`,
+        select tgname, tgenabled, pg_get_triggerdef(oid) as text from pg_trigger where not tgisinternal
+        order by tgname, text`,
     });
     const before = await defined();
     assert.equal(before.functions.length, VERSIONED.length + OF_TRIGGERS.length);
@@ -159,34 +160,54 @@ test('a function is named for what it calls too, and no other is', () => {
 });
 
 describe('two versions on one database:', () => {
-  test('the version before goes on with the functions it knows, and each finishes what the other began', async () => {
-    const { sql, url } = await databaseOfTheVersionBefore();
+  test('what the last version without weeks sold moves into weeks, and that version sells nothing beside it', async () => {
+    const { sql, url } = await databaseWithoutWeeks();
     const pools = connectPools(url, 4);
     opened.push(() => endPools(pools, 1));
-    await sql`insert into ledger_accounts (id, house) values (${String(ACCOUNT)}, false)`;
-    const begunBefore = randomUUID();
-    // Beside everybody who is at work while the schema changes.
-    await sql`insert into replicas (started_at, seen_at) values (now(), now())`;
-    await migrate(pools.patient);
-    const ledger = createLedger(pools, Date.now);
-    await ledger.transfer({
-      id: randomUUID(),
-      accountId: ACCOUNT,
-      side: 'credit',
-      house: 'operator_grants',
-      amountMicros: 10n,
-      phase: 'posted',
-      code: 'operator_grant',
-    });
+    const nowMs = Date.now();
+    const made = { old: newTransferId(nowMs - 40 * 86_400_000), open: newTransferId(nowMs) };
+    const named = randomUUID();
+    await sql`insert into ledger_accounts (id, house, credits_posted, debits_posted, debits_pending)
+      values (${String(ACCOUNT)}, false, 10, 3, 3)`;
+    await sql`insert into ledger_transfers
+        (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at) values
+      (${String(ACCOUNT)}, ${transferIdFor('a grant')}, 1, 4, ${String(ACCOUNT)}, 10, 'operator_grant', now()),
+      (${String(ACCOUNT)}, ${made.old}, 2, ${String(ACCOUNT)}, 1, 3, 'call', now()),
+      (${String(ACCOUNT)}, ${made.old}, 3, ${String(ACCOUNT)}, 1, 3, 'call', now()),
+      (${String(ACCOUNT)}, ${made.open}, 2, ${String(ACCOUNT)}, 1, 3, 'call', now())`;
+    for (const [id, state, identity] of [
+      [made.old, 1, `key:${named}`],
+      [made.open, 0, null],
+    ] as const)
+      await sql`insert into calls
+          (account_id, id, state, rail, service, price_micros, identity, fingerprint, created_at, expires_at, finished_at)
+        values (${String(ACCOUNT)}, ${id}, ${state}, 'credits', 'ping', 3, ${identity}, ${Buffer.alloc(32)}, now(),
+          now() + interval '1 minute', ${state === 0 ? null : new Date(nowMs).toISOString()})`;
+    await sql`insert into call_spending values (${String(ACCOUNT)}, ${new Date(nowMs).toISOString().slice(0, 10)}, 'ping', 1, 3)`;
+    await sql`insert into call_answers values (${String(ACCOUNT)}, ${made.old}, 200, '{}', 'bought', now() + interval '1 day')`;
+    await sql`select * from calls_settle_past()`;
 
-    const old = {
-      begin: (id: string) => sql`
-        select * from calls_begin(array[${String(ACCOUNT)}]::bigint[], array[${id}]::uuid[], array[null]::bigint[],
-          array['credits'], array['ping'], array[3]::bigint[], array[1]::bigint[], array[60000], null, null, now(), null)`,
-      finish: (id: string) => sql`
-        select * from calls_finish(array[${String(ACCOUNT)}]::bigint[], array[${id}]::uuid[], array[3]::smallint[],
-          array['answered'], null, null, null, interval '1 hour', now())`,
-    };
+    assert((await migrate(pools.patient)).includes(WEEKS));
+    await assert.rejects(
+      sql`select * from calls_finish(array[${String(ACCOUNT)}]::bigint[], array[${made.open}]::uuid[], array[3]::smallint[],
+        array['answered'], null, null, null, interval '1 hour', now())`,
+      /calls_finish.* does not exist/,
+    );
+    const lie = await sql<{ name: string }[]>`
+      select distinct tableoid::regclass::text as name from calls union select tableoid::regclass::text from ledger_transfers
+      union select tableoid::regclass::text from call_answers`;
+    const of = (id: string) => weekOf(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).name;
+    const [before, now] = [of(made.old), of(made.open)];
+    const caused = transferIdFor('a grant') >= '1' ? 'ledger_transfers_caused' : 'ledger_transfers_rest';
+    assert.deepEqual(
+      new Set(lie.map(({ name }) => name)),
+      new Set([
+        ...[`calls_${before}`, `call_answers_${before}`, `ledger_transfers_${before}`],
+        ...[`calls_${now}`, `ledger_transfers_${now}`, caused],
+      ]),
+    );
+
+    const calls = createCallStore(pools, { nowMs: () => nowMs, answerTtlMs: 60_000 });
     const call = (id: string) => ({
       accountId: ACCOUNT,
       id,
@@ -194,49 +215,30 @@ describe('two versions on one database:', () => {
       revenue: 'revenue_credits' as const,
       priceMicros: 3n,
     });
-    const settings = { answerTtlMs: 60_000, nowMs: Date.now(), holder: null };
-    const now = {
-      begin: (id: string) =>
-        applyCalls(
-          pools.commits,
-          [
-            {
-              kind: 'begin',
-              call: {
-                ...call(id),
-                keyId: null,
-                rail: 'credits',
-                identity: null,
-                onChainIdentity: null,
-                fingerprint: Buffer.alloc(32),
-                ttlMs: 60_000,
-              },
-            },
-          ],
-          settings,
-        ),
-      finish: (id: string) =>
-        applyCalls(
-          pools.commits,
-          [{ kind: 'finish', call: { ...call(id), capture: true, outcome: 'answered', answer: null } }],
-          settings,
-        ),
+    const paid = {
+      keyId: null,
+      rail: 'credits',
+      onChainIdentity: null,
+      fingerprint: Buffer.alloc(32),
+      ttlMs: 60_000,
     };
-    const begunNow = randomUUID();
-    // One after the other: at once, one of them would find the account locked, and be tried again by its caller.
-    const begun = [await old.begin(begunBefore), await now.begin(begunNow)] as const;
-    assert.deepEqual(begun[0][0]?.status, [0]);
-    assert.deepEqual(
-      begun[1].map(({ status }) => status),
-      ['authorized'],
-    );
-    const [finished] = await old.finish(begunNow);
-    assert.deepEqual(finished?.status, [0]);
-    assert.deepEqual(
-      (await now.finish(begunBefore)).map(({ status }) => status),
-      ['done'],
-    );
-    assert.equal((await ledger.balance(ACCOUNT)).availableMicros, 4n);
+    const again = await calls.begin({ ...call(newTransferId(nowMs)), ...paid, identity: `key:${named}` });
+    assert.deepEqual(again, { status: 'answered', callId: made.old });
+    assert.equal((await calls.answerOf(ACCOUNT, made.old))?.body, 'bought');
+    assert.equal(await calls.reservedMicros(), 3n);
+    const ended = { ...call(made.open), capture: true, outcome: 'answered', answer: null };
+    assert.equal((await calls.finish(ended)).status, 'done');
+    // What follows from a cause is applied once, before and after.
+    const ledger = createLedger(pools, Date.now);
+    await ledger.transfer({
+      id: transferIdFor('a grant'),
+      accountId: ACCOUNT,
+      side: 'credit',
+      house: 'operator_grants',
+      amountMicros: 10n,
+      phase: 'posted',
+      code: 'operator_grant',
+    });
     const { checks } = await proveBooks(sql);
     assert.deepEqual(
       checks.filter(({ ok }) => !ok),
@@ -249,7 +251,7 @@ describe('two versions on one database:', () => {
     await migrate(sql);
     await bringSqlTexts(sql, NEXT);
     const both = [...new Set([...VERSIONED, ...[...NEXT.functions.values()].map(({ name }) => name)])];
-    const all = [...both, ...PLAIN, ...OF_TRIGGERS].sort();
+    const all = [...both, ...OF_TRIGGERS].sort();
     assert.deepEqual(await functionsIn(sql), all);
     await sql`update sql_functions set wanted_at = wanted_at - interval '29 days'`;
     await bringSqlTexts(sql, NEXT);
@@ -314,9 +316,9 @@ test('a start that was killed between migrations and functions is made good by t
     ['second.sql', 'create function second() returns nothing_there language sql as $$ select 1 $$;'],
   ]);
   await assert.rejects(bringSqlTexts(sql, broken), /nothing_there/);
-  assert.deepEqual(await functionsIn(sql), [...PLAIN, ...OF_TRIGGERS].sort());
+  assert.deepEqual(await functionsIn(sql), [...OF_TRIGGERS].sort());
   assert.deepEqual(await migrate(sql), []);
-  assert.deepEqual(await functionsIn(sql), [...VERSIONED, ...PLAIN, ...OF_TRIGGERS].sort());
+  assert.deepEqual(await functionsIn(sql), [...VERSIONED, ...OF_TRIGGERS].sort());
 });
 
 test('a text that somebody changed by hand is put right', async () => {
@@ -355,7 +357,9 @@ test('a user without the rights is told what is missing, and needs none when not
   // What another user made is not dropped, and does not hold up the start.
   await sql`update sql_functions set wanted_at = wanted_at - interval '31 days'`;
   await bringSqlTexts(theirs);
-  assert((await functionsIn(sql)).includes('calls_begin'));
+  // The functions of weeks are the only ones that nobody has asked for since.
+  const ofWeeks = await sql`select 1 from pg_proc where proname ~ '_w[0-9]{8}$'`;
+  assert(ofWeeks.length > 0);
 
   await sql.unsafe(`revoke execute on function ${sqlFunction('open_calls')} from public`);
   await assert.rejects(bringSqlTexts(theirs), refused(/may not call the function open_calls_/));

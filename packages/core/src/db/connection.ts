@@ -155,6 +155,11 @@ export function isNoPartition(error: unknown): boolean {
   );
 }
 
+/** Whether a function was called that is not there. */
+export function isNoFunction(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '42883';
+}
+
 /** Whether the database's user may not do what was asked. */
 export function isNotAllowed(error: unknown): error is postgres.PostgresError {
   return error instanceof postgres.PostgresError && error.code === '42501';

@@ -6,6 +6,9 @@
  * of two versions can run on one database: each calls the text that it was written for, and never sees the other's. A text
  * names other functions as if they had no version; what it calls is part of its checksum.
  *
+ * A text that names a table `calls__week` is made once for all weeks, where that is the table `calls`, and once for each week that
+ * calls are made in now, where it is that week's table: see `weeks.ts`.
+ *
  * `name.v2.sql` is the function of a trigger, with the trigger. Every writer runs it, whatever its version, so it has one
  * text at a time, and the highest number stays: a replica of an older version that starts late leaves it alone. Like a
  * migration it must suit the version before it.
@@ -22,6 +25,7 @@ import { inTurn } from './turns.ts';
 const ROOT = join(import.meta.dirname, '..');
 const FILE = /(?:^|[/\\])functions[/\\][a-z_]+(?:\.v[1-9]\d*)?\.sql$/;
 const CHECKSUM_DIGITS = 12;
+const TABLE_OF_WEEK = /\b([a-z_]+)__week\b/g;
 /** For so long a function stays that no process calls any more: an upgrade may be taken back for as long. */
 const KEPT_FOR = '30 days';
 
@@ -31,6 +35,8 @@ export interface SqlFunction {
   name: string;
   /** The statement that makes it, or makes it this again. */
   text: string;
+  /** The same function for the tables of one week, such as `w20261123`; absent where it touches no such table. */
+  ofWeek?(week: string): SqlFunction;
 }
 
 /** One text of a trigger's function, with its triggers. */
@@ -65,6 +71,8 @@ export function sqlTextsOf(files: readonly (readonly [file: string, text: string
     else triggers.push({ name, number: Number(number), text });
   }
   const functions = new Map<string, SqlFunction>();
+  /** The versions of those that may be made for a week. */
+  const weekly = new Set<string>();
   const calling = (name: string) => new RegExp(`\\b${name}(?=\\s*\\()`, 'g');
 
   function named(name: string, way: readonly string[]): SqlFunction {
@@ -78,7 +86,19 @@ export function sqlTextsOf(files: readonly (readonly [file: string, text: string
     }
     const checksum = createHash('sha256').update(text).digest('hex').slice(0, CHECKSUM_DIGITS);
     const version = `${name}_${checksum}`;
-    const made = { name: version, text: text.replace(calling(name), version) };
+    const source = text.replace(calling(name), version);
+    const called = [...weekly].filter((each) => source.includes(each));
+    const made: SqlFunction = { name: version, text: source.replace(TABLE_OF_WEEK, '$1') };
+    if (called.length > 0 || source !== made.text) {
+      weekly.add(version);
+      made.ofWeek = (week) => ({
+        name: `${version}_${week}`,
+        text: [version, ...called].reduce(
+          (all, each) => all.replaceAll(each, `${each}_${week}`),
+          source.replace(TABLE_OF_WEEK, `$1_${week}`),
+        ),
+      });
+    }
     functions.set(name, made);
     return made;
   }
@@ -132,7 +152,16 @@ async function bringTrigger(transaction: Transaction, { name, number, text }: Sq
     on conflict (name) do update set text_number = excluded.text_number`;
 }
 
-async function bringFunctions(transaction: Transaction, functions: readonly SqlFunction[]): Promise<void> {
+/** The functions of this version for the tables of one week. */
+export function sqlFunctionsOfWeek(week: string): SqlFunction[] {
+  return [...SQL_TEXTS.functions.values()].flatMap(({ ofWeek }) => ofWeek?.(week) ?? []);
+}
+
+/** Creates functions that are missing or have another text, and notes that this version calls them. */
+export async function bringFunctions(
+  transaction: Transaction,
+  functions: readonly SqlFunction[],
+): Promise<void> {
   const names = functions.map(({ name }) => name);
   const rows = await transaction<{ name: string; body: string; callable: boolean }[]>`
     select proname as name, prosrc as body, has_function_privilege(oid, 'execute') as callable from pg_proc

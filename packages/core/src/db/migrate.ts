@@ -2,16 +2,18 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '@farebox/process/start-error';
-import type { Database, Transaction } from './connection.ts';
+import { type Database, databaseMs, type Transaction } from './connection.ts';
 import { bringSqlTexts } from './functions.ts';
 import { type MigrationStep, migrationSteps } from './migration-steps.ts';
 import { inTurn, inTurnBySteps } from './turns.ts';
+import { makeWeeks, weeksAround } from './weeks.ts';
 
 const FOLDER = join(import.meta.dirname, 'migrations');
 
 /**
  * Brings the schema up to date: runs every `migrations/*.sql` that has not run, in order of name, each in a transaction or, if
- * it says so, in steps, and then brings the current text of every function. Replicas that start together take turns.
+ * it says so, in steps. Then it brings the current text of every function and makes the weeks of calls that begin soon. Replicas
+ * that start together take turns.
  *
  * @param folder where the migrations are
  * @returns the names of the migrations that ran now
@@ -35,6 +37,8 @@ export async function migrate(sql: Database, folder: string = FOLDER): Promise<s
     if (ranNow) ran.push(name);
   }
   await bringSqlTexts(sql);
+  const nowMs = await databaseMs(sql);
+  if (nowMs !== null) await inTurn(sql, (transaction) => makeWeeks(transaction, weeksAround(nowMs)));
   return ran;
 }
 

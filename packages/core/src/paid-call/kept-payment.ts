@@ -8,6 +8,6 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
  */
 export function isKept(sql: Database, identity: string): PendingQuery<Row[]> {
   return sql`exists (
-    select 1 from calls c join settlements s on s.account_id = c.account_id and s.call_id = c.id
-    where c.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and c.payment_key = ${identity})`;
+    select 1 from call_identities i join settlements s on s.account_id = i.account_id and s.call_id = i.call_id
+    where i.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and i.kind = 1 and i.identity = ${identity})`;
 }

@@ -38,6 +38,7 @@ export { PAID_CALL };
 const DAY_MS = 86_400_000;
 const ROWS_DROPPED_AT_ONCE = 1_000;
 const SHARES_PAID_AT_ONCE = 500;
+const WEEKS_MADE_EVERY_MS = 600_000;
 const REQUESTS_NOTED_EVERY_MS = 2_000;
 
 /** What the doors of the paid call share. */
@@ -331,6 +332,7 @@ function jobsOf(
 ): Job[] {
   return [
     { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
+    { name: 'make-weeks-of-calls', intervalMs: WEEKS_MADE_EVERY_MS, run: calls.makeWeeks },
     dropping('drop-expired-answers', (limit) => calls.dropExpiredAnswers(limit)),
     dropping('drop-followed-calls', (limit) => followedCalls.dropExpired(limit)),
     { name: 'note-requests', intervalMs: REQUESTS_NOTED_EVERY_MS, run: requests.flush },

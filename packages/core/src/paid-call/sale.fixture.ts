@@ -98,6 +98,7 @@ export function storeThat(
       expired: notAsked,
       heldByEnded: notAsked,
       reservedMicros: notAsked,
+      makeWeeks: notAsked,
       dropExpiredAnswers: notAsked,
       depth: 0,
       answerOf: () => Promise.resolve(kept),

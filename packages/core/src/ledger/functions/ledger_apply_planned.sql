@@ -54,7 +54,7 @@ BEGIN
     FROM unnest(p_account, p_id, p_phase, p_debit, p_credit, p_amount)
            WITH ORDINALITY AS x (account, id, phase, debit, credit, amount, ord)
     LEFT JOIN LATERAL (
-      SELECT * FROM ledger_transfers t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
+      SELECT * FROM ledger_transfers__week t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
     ) t ON true
     WHERE p_skip[x.ord] IS NOT TRUE
     ORDER BY x.account, x.ord
@@ -105,7 +105,7 @@ BEGIN
       s := 4;
     ELSE
       -- How the pending transfer ended, if it has.
-      SELECT e.phase INTO s FROM ledger_transfers e
+      SELECT e.phase INTO s FROM ledger_transfers__week e
       WHERE e.account_id = r.account AND e.id = p_id[r.ord] AND e.resolves = true;
       IF s = r.phase THEN s := 0;
       ELSIF s IS NOT NULL THEN s := 5;
@@ -136,7 +136,7 @@ BEGIN
       IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
     END IF;
 
-    INSERT INTO ledger_transfers
+    INSERT INTO ledger_transfers__week
       (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
     SELECT x.account, x.id, x.phase, x.debit, x.credit, x.amount, p_code[x.ord], p_note[x.ord], p_now
     FROM unnest(p_account, p_id, p_phase, p_debit, p_credit, p_amount)

@@ -64,6 +64,8 @@ DECLARE
   held bigint[];
   held_calls uuid[];
   any_of_house boolean;
+  other record;
+  units bigint; costs boolean; is_open boolean;
 BEGIN
   IF p_may_be_lost THEN
     IF nf > 0 THEN RAISE EXCEPTION 'what ends may not be lost'; END IF;
@@ -101,12 +103,12 @@ BEGIN
   IF any_of_house AND nk + nf > 0 THEN
     held_calls := ARRAY(
       SELECT c.id FROM unnest(k_account || f_account, k_id || f_id) AS x (account, id)
-      JOIN calls c ON c.account_id = x.account AND c.id = x.id
+      JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
       WHERE x.account < 1000 ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED);
     FOR r IN
       SELECT x.ord::integer AS ord FROM unnest(k_account || f_account, k_id || f_id)
         WITH ORDINALITY AS x (account, id, ord)
-      JOIN calls c ON c.account_id = x.account AND c.id = x.id
+      JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
       WHERE x.account < 1000 AND x.id <> ALL (held_calls)
     LOOP
       IF r.ord <= nk THEN k_status[r.ord] := 2;
@@ -143,14 +145,14 @@ BEGIN
   END IF;
 
   IF nk > 0 THEN
-    UPDATE calls c SET state = 3
+    UPDATE calls__week c SET state = 3
     FROM unnest(k_account, k_id) WITH ORDINALITY AS x (account, id, ord)
     WHERE k_status[x.ord] = 0 AND c.account_id = x.account AND c.id = x.id AND c.state = 0;
 
     FOR r IN
       SELECT x.ord::integer AS ord, c.state
       FROM unnest(k_account, k_id) WITH ORDINALITY AS x (account, id, ord)
-      LEFT JOIN calls c ON c.account_id = x.account AND c.id = x.id
+      LEFT JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
       WHERE k_status[x.ord] = 0 AND c.state IS DISTINCT FROM 3
     LOOP
       k_status[r.ord] := 1;
@@ -168,7 +170,7 @@ BEGIN
     WHERE k_status[x.ord] = 0
     ON CONFLICT (account_id, call_id) DO NOTHING;
 
-    INSERT INTO call_answers (account_id, id, status, headers, body, expires_at)
+    INSERT INTO call_answers__week (account_id, id, status, headers, body, expires_at)
     SELECT x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
     FROM unnest(k_account, k_id, k_answer_status, k_answer_headers, k_answer_body)
            WITH ORDINALITY AS x (account, id, status, headers, body, ord)
@@ -181,14 +183,14 @@ BEGIN
     FOR r IN
       SELECT x.ord::integer AS ord, x.phase, c.state
       FROM unnest(f_account, f_id, f_phase, f_kept) WITH ORDINALITY AS x (account, id, phase, kept, ord)
-      LEFT JOIN calls c ON c.account_id = x.account AND c.id = x.id
+      LEFT JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
       WHERE f_status[x.ord] = 0 AND c.state IS DISTINCT FROM CASE WHEN x.kept THEN 3 ELSE 0 END
     LOOP
       skip[r.ord] := true;
       IF r.state IS DISTINCT FROM r.phase - 2 THEN f_status[r.ord] := 1; END IF;
     END LOOP;
 
-    UPDATE calls c
+    UPDATE calls__week c
     SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome
     FROM unnest(f_account, f_id, f_phase, f_outcome) WITH ORDINALITY AS x (account, id, phase, outcome, ord)
     WHERE NOT skip[x.ord] AND c.account_id = x.account AND c.id = x.id;
@@ -203,7 +205,7 @@ BEGIN
              WITH ORDINALITY AS x (account, id, phase, outcome, kept, transaction, block, ord)
       WHERE NOT skip[x.ord] AND x.kept AND s.account_id = x.account AND s.call_id = x.id;
 
-      DELETE FROM call_answers a
+      DELETE FROM call_answers__week a
       USING unnest(f_account, f_id, f_phase, f_kept) WITH ORDINALITY AS x (account, id, phase, kept, ord)
       WHERE NOT skip[x.ord] AND x.kept AND x.phase = 4 AND a.account_id = x.account AND a.id = x.id;
     END IF;
@@ -251,47 +253,40 @@ BEGIN
       END LOOP;
     END LOOP;
 
-    IF b_identity <> array_fill(NULL::text, ARRAY[nb]) THEN
+    -- What a payment bought before, and then the same payment under its other name. The call is one of any week.
+    FOR which IN 0..1 LOOP
+      CONTINUE WHEN which = 0 AND b_identity = array_fill(NULL::text, ARRAY[nb])
+        OR which = 1 AND b_payment_key = array_fill(NULL::text, ARRAY[nb]);
       FOR r IN
-        SELECT x.ord::integer AS ord, x.account, x.fingerprint, c.id, c.state, c.fingerprint AS c_fingerprint
-        FROM unnest(b_account, b_identity, b_fingerprint) WITH ORDINALITY AS x (account, identity, fingerprint, ord)
-        JOIN calls c ON c.account_id = x.account AND c.identity = x.identity
-        WHERE x.identity IS NOT NULL AND b_status[x.ord] NOT IN (10, 12, 30)
+        SELECT x.ord::integer AS ord, x.account, x.fingerprint, e.call_id AS id
+        FROM unnest(b_account, CASE which WHEN 0 THEN b_identity ELSE b_payment_key END, b_fingerprint)
+               WITH ORDINALITY AS x (account, identity, fingerprint, ord)
+        CROSS JOIN LATERAL (
+          SELECT i.call_id FROM call_identities i
+          WHERE i.account_id = x.account AND i.kind = which AND i.identity = x.identity OFFSET 0
+        ) e
+        WHERE x.identity IS NOT NULL
+          AND CASE which WHEN 0 THEN b_status[x.ord] NOT IN (10, 12, 30) ELSE b_status[x.ord] = 0 END
       LOOP
-        IF r.state = 2 THEN
+        SELECT c.state, c.fingerprint, c.identity, c.payment_key INTO other
+        FROM calls c WHERE c.account_id = r.account AND c.id = r.id;
+        IF other.state = 2 THEN
           -- Nothing was ever taken for it: the payment is free to buy again. The row stays as history.
           UPDATE calls SET identity = NULL, payment_key = NULL WHERE account_id = r.account AND id = r.id;
+          DELETE FROM call_identities i
+          WHERE i.account_id = r.account AND i.kind = 0 AND i.identity = other.identity AND i.call_id = r.id;
+          DELETE FROM call_identities i
+          WHERE i.account_id = r.account AND i.kind = 1 AND i.identity = other.payment_key AND i.call_id = r.id;
         ELSE
-          IF r.c_fingerprint <> r.fingerprint THEN b_status[r.ord] := 22;
-          ELSIF r.state = 1 THEN b_status[r.ord] := 20; b_answered[r.ord] := r.id;
-          ELSIF r.state = 3 THEN b_status[r.ord] := 23; b_answered[r.ord] := r.id;
+          IF other.fingerprint <> r.fingerprint THEN b_status[r.ord] := 22;
+          ELSIF other.state = 1 THEN b_status[r.ord] := 20; b_answered[r.ord] := r.id;
+          ELSIF other.state = 3 THEN b_status[r.ord] := 23; b_answered[r.ord] := r.id;
           ELSIF r.id <> b_id[r.ord] THEN b_status[r.ord] := 21;
           END IF;
           skip[nf + r.ord] := b_status[r.ord] <> 0;
         END IF;
       END LOOP;
-    END IF;
-
-    -- The same payment under another name.
-    IF b_payment_key <> array_fill(NULL::text, ARRAY[nb]) THEN
-      FOR r IN
-        SELECT x.ord::integer AS ord, x.account, x.fingerprint, c.id, c.state, c.fingerprint AS c_fingerprint
-        FROM unnest(b_account, b_payment_key, b_fingerprint) WITH ORDINALITY AS x (account, key, fingerprint, ord)
-        JOIN calls c ON c.account_id = x.account AND c.payment_key = x.key
-        WHERE x.key IS NOT NULL AND b_status[x.ord] = 0
-      LOOP
-        IF r.state = 2 THEN
-          UPDATE calls SET identity = NULL, payment_key = NULL WHERE account_id = r.account AND id = r.id;
-        ELSE
-          IF r.c_fingerprint <> r.fingerprint THEN b_status[r.ord] := 22;
-          ELSIF r.state = 1 THEN b_status[r.ord] := 20; b_answered[r.ord] := r.id;
-          ELSIF r.state = 3 THEN b_status[r.ord] := 23; b_answered[r.ord] := r.id;
-          ELSIF r.id <> b_id[r.ord] THEN b_status[r.ord] := 21;
-          END IF;
-          skip[nf + r.ord] := b_status[r.ord] <> 0;
-        END IF;
-      END LOOP;
-    END IF;
+    END LOOP;
 
     FOR i IN 1..nb LOOP
       CONTINUE WHEN b_payer[i] IS NULL OR b_status[i] <> 0;
@@ -304,18 +299,24 @@ BEGIN
       -- An earlier attempt to begin this very call may have been committed and not heard.
       CONTINUE WHEN EXISTS (
         SELECT 1 FROM payments_in_flight p WHERE p.account_id = b_account[i] AND p.call_id = b_id[i]);
-      SELECT coalesce(sum(p.amount_units) FILTER (
-               WHERE p.network = b_network[i] AND p.asset = b_asset[i]
-                 AND (p.moved_at IS NULL AND c.state IN (0, 3) OR p.moved_at >= b_since[i])), 0)::bigint AS units,
-             bool_or(p.costs_money AND c.state IN (0, 3)) AS costs
-      INTO r
-      FROM payments_in_flight p JOIN calls c ON c.account_id = p.account_id AND c.id = p.call_id
-      WHERE p.payer = b_payer[i];
-      b_in_flight[i] := r.units;
-      IF b_only_one[i] AND r.costs AND NOT b_known[i] THEN b_status[i] := 42;
-      ELSIF r.units = 0 THEN NULL;
+      units := 0; costs := false;
+      FOR r IN
+        SELECT p.account_id, p.call_id, p.amount_units, p.costs_money, p.moved_at,
+               p.network = b_network[i] AND p.asset = b_asset[i] AS is_same_money
+        FROM payments_in_flight p WHERE p.payer = b_payer[i]
+      LOOP
+        SELECT c.state IN (0, 3) INTO is_open FROM calls c WHERE c.account_id = r.account_id AND c.id = r.call_id;
+        CONTINUE WHEN NOT FOUND;
+        IF r.is_same_money AND (r.moved_at IS NULL AND is_open OR r.moved_at >= b_since[i]) THEN
+          units := units + r.amount_units;
+        END IF;
+        costs := costs OR (r.costs_money AND is_open);
+      END LOOP;
+      b_in_flight[i] := units;
+      IF b_only_one[i] AND costs AND NOT b_known[i] THEN b_status[i] := 42;
+      ELSIF units = 0 THEN NULL;
       ELSIF b_holds[i] IS NULL THEN b_status[i] := 40;
-      ELSIF r.units + b_amount[i] > b_holds[i] THEN b_status[i] := 41;
+      ELSIF units + b_amount[i] > b_holds[i] THEN b_status[i] := 41;
       END IF;
       skip[nf + i] := b_status[i] <> 0;
     END LOOP;
@@ -345,7 +346,7 @@ BEGIN
     END IF;
 
     IF f_answer_status <> array_fill(NULL::smallint, ARRAY[nf]) THEN
-      INSERT INTO call_answers (account_id, id, status, headers, body, expires_at)
+      INSERT INTO call_answers__week (account_id, id, status, headers, body, expires_at)
       SELECT x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
       FROM unnest(f_account, f_id, f_answer_status, f_answer_headers, f_answer_body)
              WITH ORDINALITY AS x (account, id, status, headers, body, ord)
@@ -367,16 +368,24 @@ BEGIN
       IF l_status[nf + i] <> 0 THEN b_status[i] := l_status[nf + i]; skip[nf + i] := true; END IF;
     END LOOP;
 
-    INSERT INTO calls
-      (account_id, id, rail, key_id, service, price_micros, identity, payment_key, fingerprint, created_at, expires_at,
-       holder)
-    SELECT x.account, x.id, x.rail, x.key, x.service, x.price, x.identity, x.payment_key, x.fingerprint, p_now,
-           p_now + x.ttl_ms * interval '1 millisecond', p_holder
-    FROM unnest(b_account, b_id, b_key, b_rail, b_service, b_price, b_identity, b_payment_key, b_fingerprint, b_ttl_ms)
-           WITH ORDINALITY
-           AS x (account, id, key, rail, service, price, identity, payment_key, fingerprint, ttl_ms, ord)
-    WHERE NOT skip[nf + x.ord]
-    ON CONFLICT (account_id, id) DO NOTHING;
+    -- The key of the identities decides who has a payment. A call that is begun again has made them before.
+    WITH made AS (
+      INSERT INTO calls__week
+        (account_id, id, rail, key_id, service, price_micros, identity, payment_key, fingerprint, created_at, expires_at,
+         holder)
+      SELECT x.account, x.id, x.rail, x.key, x.service, x.price, x.identity, x.payment_key, x.fingerprint, p_now,
+             p_now + x.ttl_ms * interval '1 millisecond', p_holder
+      FROM unnest(b_account, b_id, b_key, b_rail, b_service, b_price, b_identity, b_payment_key, b_fingerprint, b_ttl_ms)
+             WITH ORDINALITY
+             AS x (account, id, key, rail, service, price, identity, payment_key, fingerprint, ttl_ms, ord)
+      WHERE NOT skip[nf + x.ord]
+      ON CONFLICT (account_id, id) DO NOTHING
+      RETURNING account_id, id, identity, payment_key
+    )
+    INSERT INTO call_identities (account_id, kind, identity, call_id)
+    SELECT account_id, 0, identity, id FROM made WHERE identity IS NOT NULL
+    UNION ALL
+    SELECT account_id, 1, payment_key, id FROM made WHERE payment_key IS NOT NULL;
 
     INSERT INTO payments_in_flight (account_id, call_id, network, asset, payer, amount_units, costs_money)
     SELECT x.account, x.id, x.network, x.asset, x.payer, x.amount, x.costs

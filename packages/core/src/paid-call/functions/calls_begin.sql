@@ -5,7 +5,11 @@
 -- Their plans are kept, and each must stay right however the tables grow. A plan that is made while a table fills one page
 -- finds reading all of it as cheap as looking up one row, and would still read all of it a million rows later. So rows are
 -- looked up where a plan has one way to do it: in a LATERAL query that is not flattened (OFFSET 0), by all columns of a
--- key; and what is changed is named by its `ctid`, which stays what it is while its account is locked.
+-- key; and what is changed is named by its `ctid`, which stays what it is while its account is locked. Two weeks have places
+-- in common, so a call is named by its table as well.
+--
+-- `…__week` is the table of one week where all ids of a batch lie in it and its functions are there, as `db/weeks.ts` tells:
+-- such a batch touches no other week, however many there are. Otherwise it is the table of all weeks.
 --
 -- The connection that calls them sets the planner (`db/connection.ts`): set on the function, it would be set and put
 -- back with every call.
@@ -48,6 +52,7 @@ DECLARE
   ceiling bigint;
   s smallint;
   taken smallint;
+  e_state smallint; is_other_request boolean;
   found integer;
 BEGIN
   IF p_may_be_lost THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
@@ -73,16 +78,16 @@ BEGIN
            -- A key without a row has been forgotten. Another replica may still know it by its text.
            coalesce(k.status, 'revoked') AS k_status, k.expires_at <= p_now AS is_expired, k.cap_per_call_micros < x.price AS is_above_cap,
            k.account_id AS k_account, k.cap_per_day_micros AS day_cap,
-           e.id AS e_id, e.state AS e_state, e.fingerprint <> x.fingerprint AS is_other_request,
+           e.call_id AS e_id, x.identity, x.fingerprint,
            x.free, x.per_minute, x.per_day
     FROM unnest(p_account, p_id, p_key, p_price, p_revenue, p_identity, p_fingerprint, p_free, p_per_minute, p_per_day)
            WITH ORDINALITY AS x (account, id, key, price, revenue, identity, fingerprint, free, per_minute, per_day, ord)
     LEFT JOIN LATERAL (
-      SELECT * FROM ledger_transfers t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
+      SELECT * FROM ledger_transfers__week t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
     ) t ON true
     LEFT JOIN LATERAL (SELECT * FROM api_keys k WHERE k.id = x.key OFFSET 0) k ON true
     LEFT JOIN LATERAL (
-      SELECT * FROM calls c WHERE c.account_id = x.account AND c.identity = x.identity OFFSET 0
+      SELECT * FROM call_identities i WHERE i.account_id = x.account AND i.kind = 0 AND i.identity = x.identity OFFSET 0
     ) e ON true
     ORDER BY x.account, x.ord
   LOOP
@@ -122,12 +127,17 @@ BEGIN
     END IF;
 
     IF r.e_id IS NOT NULL AND s <> 10 AND s <> 12 THEN
-      IF r.e_state = 2 THEN
+      -- A call of any week: the payment may come again long after.
+      e_state := NULL;
+      SELECT c.state, c.fingerprint <> r.fingerprint INTO e_state, is_other_request
+      FROM calls c WHERE c.account_id = cur AND c.id = r.e_id;
+      IF e_state = 2 THEN
         -- Nothing was ever taken for it: the payment is free to buy again. The row stays as history.
         UPDATE calls SET identity = NULL, payment_key = NULL WHERE account_id = cur AND id = r.e_id;
-      ELSIF r.is_other_request THEN s := 22;
-      ELSIF r.e_state = 1 THEN s := 20; answered[r.ord] := r.e_id;
-      ELSIF r.e_state = 3 THEN s := 23; answered[r.ord] := r.e_id;
+        DELETE FROM call_identities WHERE account_id = cur AND kind = 0 AND identity = r.identity;
+      ELSIF is_other_request THEN s := 22;
+      ELSIF e_state = 1 THEN s := 20; answered[r.ord] := r.e_id;
+      ELSIF e_state = 3 THEN s := 23; answered[r.ord] := r.e_id;
       ELSIF r.e_id <> p_id[r.ord] THEN s := 21;
       END IF;
     END IF;
@@ -163,7 +173,7 @@ BEGIN
     GET DIAGNOSTICS found = ROW_COUNT;
     IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
 
-    INSERT INTO ledger_transfers
+    INSERT INTO ledger_transfers__week
       (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
     SELECT x.account, x.id, 2, x.account, x.revenue, x.price, 'call', p_now
     FROM unnest(p_account, p_id, p_revenue, p_price) WITH ORDINALITY AS x (account, id, revenue, price, ord)
@@ -171,7 +181,7 @@ BEGIN
   END IF;
 
   -- Also for what had its transfer before: a call may be missing beside one that somebody else made.
-  INSERT INTO calls
+  INSERT INTO calls__week
     (account_id, id, rail, key_id, service, price_micros, identity, fingerprint, created_at, expires_at, holder)
   SELECT x.account, x.id, x.rail, x.key, x.service, CASE status[x.ord] WHEN 4 THEN 0 ELSE x.price END, x.identity,
          x.fingerprint, p_now,
@@ -180,5 +190,17 @@ BEGIN
          WITH ORDINALITY AS x (account, id, key, rail, service, price, identity, fingerprint, ttl_ms, ord)
   WHERE status[x.ord] IN (0, 4)
   ON CONFLICT (account_id, id) DO NOTHING;
+
+  IF p_identity IS NOT NULL THEN
+    -- Refused where another call has it. One that is begun again has it already, or has given it up.
+    INSERT INTO call_identities AS i (account_id, kind, identity, call_id)
+    SELECT x.account, 0, x.identity, x.id
+    FROM unnest(p_account, p_id, p_identity) WITH ORDINALITY AS x (account, id, identity, ord)
+    CROSS JOIN LATERAL (
+      SELECT c.identity FROM calls__week c WHERE c.account_id = x.account AND c.id = x.id OFFSET 0
+    ) c
+    WHERE status[x.ord] IN (0, 4) AND c.identity = x.identity
+    ON CONFLICT (account_id, kind, identity) DO UPDATE SET call_id = NULL WHERE i.call_id <> excluded.call_id;
+  END IF;
 END
 $$;

@@ -46,30 +46,30 @@ BEGIN
 
   FOR r IN
     WITH x AS MATERIALIZED (
-      SELECT x.ord, x.phase, x.outcome, c.at, c.price_micros, t.credit_account,
+      SELECT x.ord, x.phase, x.outcome, c.at, c.place, c.price_micros, t.credit_account,
              CASE WHEN x.phase = 3 THEN p_taken[x.ord] END AS taken
       FROM unnest(p_account, p_id, p_phase, p_outcome) WITH ORDINALITY AS x (account, id, phase, outcome, ord)
       CROSS JOIN LATERAL (
-        SELECT c.ctid AS at, c.price_micros FROM calls c
+        SELECT c.ctid AS at, c.tableoid AS place, c.price_micros FROM calls__week c
         WHERE c.account_id = x.account AND c.id = x.id AND c.state = 0 OFFSET 0
       ) c
       LEFT JOIN LATERAL (
-        SELECT t.credit_account FROM ledger_transfers t
+        SELECT t.credit_account FROM ledger_transfers__week t
         WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false AND t.phase = 2
           AND t.amount_micros = c.price_micros AND t.debit_account = x.account
         OFFSET 0
       ) t ON true
       WHERE all_held OR x.account = ANY (held)
     ), ended AS (
-      UPDATE calls c
+      UPDATE calls__week c
       SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome,
           price_micros = coalesce(x.taken, c.price_micros),
           reserved_micros = CASE WHEN x.taken IS NOT NULL THEN c.price_micros END
-      FROM x WHERE c.ctid = x.at
+      FROM x WHERE c.ctid = x.at AND c.tableoid = x.place
       RETURNING x.ord, x.phase, x.credit_account, x.price_micros AS reserved, c.account_id, c.id, c.service,
                 c.price_micros, c.reserved_micros
     ), posted AS (
-      INSERT INTO ledger_transfers
+      INSERT INTO ledger_transfers__week
         (account_id, id, phase, debit_account, credit_account, amount_micros, reserved_micros, code, created_at)
       SELECT account_id, id, phase, account_id, credit_account, price_micros, reserved_micros, 'call', p_now FROM ended
       -- A free call has no transfer.
@@ -113,7 +113,7 @@ BEGIN
     IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
 
     IF p_answer_status IS NOT NULL THEN
-      INSERT INTO call_answers (account_id, id, status, headers, body, expires_at)
+      INSERT INTO call_answers__week (account_id, id, status, headers, body, expires_at)
       SELECT x.account, x.id, x.answer, x.headers::jsonb, x.body, p_now + p_answer_ttl
       FROM unnest(p_account, p_id, p_phase, p_answer_status, p_answer_headers, p_answer_body)
              WITH ORDINALITY AS x (account, id, phase, answer, headers, body, ord)
@@ -132,7 +132,7 @@ BEGIN
         FROM ledger_accounts a WHERE a.id = x.account OFFSET 0
       ) a ON true
       LEFT JOIN LATERAL (
-        SELECT c.state FROM calls c WHERE c.account_id = x.account AND c.id = x.id OFFSET 0
+        SELECT c.state FROM calls__week c WHERE c.account_id = x.account AND c.id = x.id OFFSET 0
       ) c ON true
       WHERE status[x.ord] = 2 AND (x.account = ANY (held) OR a.left_micros IS NULL)
     LOOP

@@ -7,7 +7,7 @@
  */
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database } from '../../db/connection.ts';
-import { sqlFunctionFragment } from '../../db/functions.ts';
+import { sqlFunction } from '../../db/functions.ts';
 import { fragment, type SqlFragment, templateOf } from '../../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, isHouseAccount } from '../../ledger/accounts.ts';
 import type {
@@ -19,9 +19,9 @@ import type {
   KeepOutcome,
 } from './call-steps.ts';
 
-const CALLS_BEGIN = sqlFunctionFragment('calls_begin');
-const CALLS_FINISH = sqlFunctionFragment('calls_finish');
-const CALLS_APPLY = sqlFunctionFragment('calls_apply');
+const CALLS_BEGIN = sqlFunction('calls_begin');
+const CALLS_FINISH = sqlFunction('calls_finish');
+const CALLS_APPLY = sqlFunction('calls_apply');
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -43,6 +43,8 @@ export interface BatchSettings {
   nowMs: number;
   /** This process, by its row in `replicas`. */
   holder: bigint | null;
+  /** The week that all these ids are of, if its functions are there; null, or not given: those of all weeks are called. */
+  weekOf?: ((ids: readonly string[]) => string | null) | undefined;
 }
 
 /** The settings of one statement. Whatever stands in it is durable when it is answered, unless all of it may be lost. */
@@ -147,13 +149,19 @@ export async function applyCalls(
   return outcomes;
 }
 
+/** The function for the week of these calls, or for all weeks. */
+function named(name: string, calls: readonly { id: string }[], { weekOf }: BatchSettings): SqlFragment {
+  const week = weekOf?.(calls.map(({ id }) => id)) ?? null;
+  return { strings: [week === null ? name : `${name}_${week}`], values: [] };
+}
+
 function beginPart(calls: readonly CallToBegin[], settings: StatementSettings): Part {
   const column = (pick: (call: CallToBegin) => Cell) => arrayLiteral(calls.map(pick));
   const anyIdentity = calls.some(({ identity }) => identity !== null);
   const anyTerms = calls.some(({ terms }) => terms !== undefined);
   return {
     columns: fragment`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
-    from: fragment`${CALLS_BEGIN}(
+    from: fragment`${named(CALLS_BEGIN, calls, settings)}(
       ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column((c) => c.keyId)}::text::bigint[], ${column((c) => c.rail)}::text::text[],
       ${column((c) => c.service)}::text::text[], ${column((c) => c.priceMicros)}::text::bigint[],
@@ -185,7 +193,7 @@ function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Pa
   const anyMeasured = calls.some(({ takenMicros }) => takenMicros !== undefined);
   return {
     columns: fragment`f.status as finish_status, f.available as finish_available`,
-    from: fragment`${CALLS_FINISH}(
+    from: fragment`${named(CALLS_FINISH, calls, settings)}(
       ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column(phaseOf)}::text::smallint[], ${column((c) => c.outcome)}::text::text[],
       ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],
@@ -208,7 +216,11 @@ function generalPart(batch: readonly CallWork[], settings: StatementSettings): P
   const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
   return {
     columns: fragment`g.*`,
-    from: fragment`${CALLS_APPLY}(
+    from: fragment`${named(
+      CALLS_APPLY,
+      batch.map(({ call }) => call),
+      settings,
+    )}(
       ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
       ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
       ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],

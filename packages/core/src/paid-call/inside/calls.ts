@@ -2,8 +2,9 @@
  * The store of paid calls, and the only code that changes their table. A call and its money move in the same commit,
  * and many calls share one commit: see `call-batch.ts`.
  */
-import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.ts';
+import { COMMIT_CONNECTIONS, isNoFunction, isRefusal, type Pools } from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
+import { createWeeks } from '../../db/weeks.ts';
 import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
 import { GroupCommit } from '../../ledger/group-commit.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome, mayBeLost } from './call-batch.ts';
@@ -56,6 +57,8 @@ export interface CallStore {
   reservedMicros(): Promise<bigint>;
   /** Deletes answers that nobody may ask for any more, at most `limit` of them. @returns how many were deleted */
   dropExpiredAnswers(limit: number): Promise<number>;
+  /** Makes the weeks ahead that calls will lie in. */
+  makeWeeks(): Promise<void>;
   /** How much work waits for the database. */
   readonly depth: number;
 }
@@ -84,11 +87,26 @@ const FORGOTTEN = 'revoked';
  * @param options.holder this process, by its row in `replicas`; the calls it holds are released when it has ended
  */
 export function createCallStore(
-  { sql, commits: connection }: Pools,
+  { sql, patient, commits: connection }: Pools,
   options: { nowMs: () => number; answerTtlMs: number; holder?: () => bigint | null },
 ): CallStore {
   const { nowMs, answerTtlMs, holder = () => null } = options;
   const now = () => new Date(nowMs()).toISOString();
+
+  const weeks = createWeeks({ sql, patient });
+  const flush = async (batch: readonly CallWork[]) => {
+    // Until it is known which weeks there are, the functions for all of them do.
+    void weeks.learn().catch(() => {});
+    const settings = { answerTtlMs, nowMs: nowMs(), holder: holder() };
+    try {
+      return await applyCalls(connection, batch, { ...settings, weekOf: weeks.of });
+    } catch (error) {
+      // Nobody has called the functions of this week for long, and they were dropped. Nothing was done.
+      if (!isNoFunction(error)) throw error;
+      weeks.forget();
+      return applyCalls(connection, batch, settings);
+    }
+  };
 
   const commits = new GroupCommit<CallWork, CallWorkOutcome>({
     isRefusal,
@@ -102,7 +120,7 @@ export function createCallStore(
     ...LANES,
     ...BOUNDS,
     keysOf,
-    flush: (batch) => applyCalls(connection, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
+    flush,
   });
 
   return {
@@ -126,8 +144,10 @@ export function createCallStore(
     async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
         select c.id, c.state, c.fingerprint = ${fingerprint} as same, coalesce(k.status, ${keyId === null ? null : FORGOTTEN}) as key_status
-        from calls c left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
-        where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${onChainIdentity})
+        from call_identities i join calls c on c.account_id = i.account_id and c.id = i.call_id
+        left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
+        where i.account_id = ${String(accountId)}
+          and (i.kind, i.identity) in ((0, ${identity}), (1, ${onChainIdentity}))
         order by c.state = 2 limit 1`;
       if (row === undefined || row.state === 2) return null;
       if (row.key_status === 'revoked') return { status: 'key_revoked' };
@@ -175,6 +195,8 @@ export function createCallStore(
         from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id`;
       return row?.reserved ?? 0n;
     },
+
+    makeWeeks: () => weeks.make(nowMs()),
 
     async dropExpiredAnswers(limit) {
       const dropped = await sql`
