@@ -18,7 +18,7 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/db/replicas.test.ts'],
     bugs: [
       ['if (alive.beats <= confirmed.beats) parts.rewound?.();', ''],
-      ['row === undefined || row.beats < confirmed.beats', 'false'],
+      ['return row === undefined || row.beats < confirmed.beats;', 'return false;'],
     ],
   },
   {

@@ -84,9 +84,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const credits = creditsRail(house, { keys, debts, walletsPay, chargesCards: cards !== null });
   // Who sends a payment beside a key means the payment: clients keep sending a key that ran dry.
   const rails = [x402.rail, ...byMpp.elsewhere, credits];
-  const recovery = openRecovery(house, config.database, () => sales.replicaId());
   const sales = openSales(house, config.paidCall.settings, {
-    rewound: recovery.rewound,
     ledger,
     seal,
     metrics,
@@ -99,12 +97,13 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const atX402 = openX402Door(house, { rails, sales });
   const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
   const pages = openGuidedPages(house);
-  const shown = { pages, sales, parts: () => parts, cardCheckout: cards !== null };
+  const by = { x402: byX402.offer, mpp: byMpp.offer };
+  const shown = { ...by, pages, sales, parts: () => parts, cardCheckout: cards !== null };
   const desk = { ledger, keys, cardMoney, pages, parts: () => parts, stock: stock.desk, gas: gas.standings };
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
-    recovery,
+    openRecovery(house, config.database, sales.replicaId),
     stock,
     register,
     openOperations(house, config.operations, { parts: () => parts, publicUrl }),
@@ -124,11 +123,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
     byX402,
     byMpp,
-    openDiscovery(house, config.paidCall.settings, secrets, {
-      ...shown,
-      x402: byX402.offer,
-      mpp: byMpp.offer,
-    }),
+    openDiscovery(house, config.paidCall.settings, secrets, shown),
     atX402,
     openMppDoor(house, { mpp: byMpp.mpp, sales, x402: x402.rail, credits }),
     openMcp(house, config.mcp, { sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),
@@ -146,19 +141,9 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
       sources: sources.forOperator,
     }),
   ];
-  const ofMoney = {
-    keys,
-    ledger,
-    trials,
-    cards,
-    debts,
-    walks,
-    x402,
-    byMpp,
-    sales,
-    dataLists: sources.dataLists,
-  };
+  const ofMoney = { keys, ledger, trials, cards, debts, walks, x402, byMpp, sales };
   const { calls, reconciler, settlementFinisher } = sales;
   const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall, reload: stock.reload };
-  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls };
+  const { dataLists } = sources;
+  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls, dataLists };
 }

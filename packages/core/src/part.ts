@@ -81,6 +81,8 @@ export interface Part {
   railStandings?(): readonly RailStanding[];
   /** Null while it is ready for calls; else why it is not. */
   notReady?(): Promise<string | null>;
+  /** Told when an older database has taken the place of the one that this process knew. */
+  rewound?(): void;
   /** Why nothing may be sold and no job may run now, in a sentence; null: nothing is in the way. */
   shut?(): string | null;
   /** What `/health/ready` says beside. @param isFromWithin whether an operator's machine asks */

@@ -76,8 +76,8 @@ export function createReplica(parts: {
       const [alive] = await sql<{ at: Date; beats: bigint }[]>`
         update replicas set beats = beats + 1, seen_at = ${now()}, clock_ahead_ms = ${aheadMs}::bigint
         where id = ${String(own)} and ended_at is null returning clock_timestamp() as at, beats`;
-      if (alive === undefined) await askForOwn(own);
-      else {
+      if (alive === undefined && (await isRewound(sql, own, confirmed))) parts.rewound?.();
+      if (alive !== undefined) {
         if (alive.beats <= confirmed.beats) parts.rewound?.();
         confirmed = { beats: alive.beats, atMs: performance.now() };
         return alive.at.getTime();
@@ -89,13 +89,6 @@ export function createReplica(parts: {
     own = row?.id ?? null;
     confirmed = { beats: 0n, atMs: performance.now() };
     return row?.at.getTime() ?? null;
-  }
-
-  /** Others note the end of a row, and forget it later: one that is missing before was never written in this database. */
-  async function askForOwn(id: bigint): Promise<void> {
-    if (performance.now() - confirmed.atMs >= FORGOTTEN_AFTER_MS) return;
-    const [row] = await sql<{ beats: bigint }[]>`select beats from replicas where id = ${String(id)}`;
-    if (row === undefined || row.beats < confirmed.beats) parts.rewound?.();
   }
 
   /** @returns whether somebody was found to have ended */
@@ -149,6 +142,17 @@ export function createReplica(parts: {
       if (own !== null) await endOf(parts, own, null).catch(() => {});
     },
   };
+}
+
+/** Whether a row that had beaten so often is missing, or has beaten less: others note its end, and forget it later. */
+async function isRewound(
+  sql: Database,
+  id: bigint,
+  confirmed: { beats: bigint; atMs: number },
+): Promise<boolean> {
+  if (performance.now() - confirmed.atMs >= FORGOTTEN_AFTER_MS) return false;
+  const [row] = await sql<{ beats: bigint }[]>`select beats from replicas where id = ${String(id)}`;
+  return row === undefined || row.beats < confirmed.beats;
 }
 
 /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */

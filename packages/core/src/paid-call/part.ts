@@ -94,8 +94,6 @@ interface SalesNeeds {
   keyUsed(use: KeyUse): void;
   /** The rails whose payments settle on a chain. */
   railsOnChains: readonly Rail[];
-  /** Told when an older database has taken the place of the one that this process knew. */
-  rewound?(): void;
 }
 
 /**
@@ -174,7 +172,7 @@ type Records = ReturnType<typeof openRecords>;
 function openRecords(
   house: House,
   settings: SalesSettings,
-  { ledger, metrics, railsOnChains, rewound }: SalesNeeds,
+  { ledger, metrics, railsOnChains, capable }: SalesNeeds,
 ) {
   const { pools, logger, nowMs } = house;
   const { sql } = pools;
@@ -186,7 +184,9 @@ function openRecords(
     nowMs,
     free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
     beaten: pools.writing.beat,
-    ...(rewound === undefined ? {} : { rewound }),
+    rewound() {
+      for (const part of capable()) part.rewound?.();
+    },
     async ended() {
       const released = await reconciler.releaseOfEnded();
       logger.warn({ released }, 'another process has ended, and what it held is free');

@@ -8,11 +8,6 @@ import { inWords, type OpenRecovery, openRecoveryIn, seeWhereItRuns, shutIn } fr
 
 const LOOK_EVERY_MS = 1_000;
 
-interface Recovery extends Part {
-  /** Shuts at once: the database has forgotten what this process had been told. */
-  rewound(): void;
-}
-
 /**
  * Shuts the shop while the database is older than the world around it, until an operator has run `npm run recover`.
  *
@@ -30,7 +25,7 @@ export function openRecovery(
   { pools, logger, nowMs }: House,
   { settings, secrets }: Configured<typeof DATABASE.variables>,
   ownReplica: () => bigint | null,
-): Recovery {
+): Part {
   const { sql } = pools;
   const folder = secrets.reveal().databaseUrl === null ? settings.dataDir : null;
   let shut: OpenRecovery | null = null;

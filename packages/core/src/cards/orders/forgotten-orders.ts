@@ -18,6 +18,11 @@ type Forgotten =
 export interface ForgottenOrders {
   /** Looks for the order that an event names and nobody here knows. @returns null: none of ours, or not paid */
   look(event: Pick<EventRef, 'orderId' | 'sessionId' | 'paymentIntentId'>): Promise<Forgotten | null>;
+  /** Looks for the order of an event, and writes it anew. @returns its id; null: it is none of ours */
+  rebuilt(
+    event: { session_id: string | null; payment_intent_id: string | null },
+    orderId: string,
+  ): Promise<string | null>;
   /** Writes it anew; a payment that nobody can be credited with is sent back first. */
   rebuild(forgotten: Forgotten): Promise<void>;
 }
@@ -36,7 +41,14 @@ export function createForgottenOrders(parts: {
     return rows.length > 0;
   }
 
-  return {
+  const forgotten: ForgottenOrders = {
+    async rebuilt({ session_id: sessionId, payment_intent_id: paymentIntentId }, orderId) {
+      const found = await forgotten.look({ orderId, sessionId, paymentIntentId });
+      if (found === null) return null;
+      await forgotten.rebuild(found);
+      return orderId;
+    },
+
     async look({ orderId, sessionId, paymentIntentId }) {
       if (orderId === null) return null;
       const kept = await provider.kept({ sessionId, paymentIntentId });
@@ -78,4 +90,5 @@ export function createForgottenOrders(parts: {
       });
     },
   };
+  return forgotten;
 }

@@ -6,7 +6,7 @@ import { createInbox, workSoon } from './inbox.ts';
 import type { CardOrder, OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 
-const NONE_FORGOTTEN = { look: async () => null, rebuild: async () => {} };
+const NONE_FORGOTTEN = { look: async () => null, rebuild: async () => {}, rebuilt: async () => null };
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');

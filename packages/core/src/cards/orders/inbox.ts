@@ -85,7 +85,7 @@ export function createInbox(parts: {
 
   /** The order that an event is about; null: none of ours. */
   async function orderOf(event: EventRow): Promise<string | null> {
-    if (event.order_id !== null) return (await orders.find(event.order_id))?.id ?? rebuilt(event);
+    if (event.order_id !== null) return (await orders.find(event.order_id))?.id ?? forgotten.rebuilt(event, event.order_id);
     if (event.session_id !== null) return (await orders.findBySession(event.session_id))?.id ?? null;
     const { payment_intent_id: paymentIntentId } = event;
     if (paymentIntentId === null) return null;
@@ -93,16 +93,7 @@ export function createInbox(parts: {
     if (known !== null) return known.id;
     // A refund may be heard of before the payment that it is of.
     const named = (await provider.payment(paymentIntentId))?.orderId ?? null;
-    return named === null ? null : ((await orders.find(named))?.id ?? rebuilt({ ...event, order_id: named }));
-  }
-
-  /** Writes an order anew that the database has forgotten. @returns its id; null: it is none of ours */
-  async function rebuilt(event: EventRow): Promise<string | null> {
-    const { order_id: orderId, session_id: sessionId, payment_intent_id: paymentIntentId } = event;
-    const found = await forgotten.look({ orderId, sessionId, paymentIntentId });
-    if (found === null) return null;
-    await forgotten.rebuild(found);
-    return found.orderId;
+    return named === null ? null : ((await orders.find(named))?.id ?? forgotten.rebuilt(event, named));
   }
 
   async function later(event: Held<EventRow>, error: unknown): Promise<void> {
