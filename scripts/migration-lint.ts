@@ -14,18 +14,27 @@ export interface Breach {
 /** The rules, each with what to do instead. */
 export const RULES = {
   'index-waits': 'An index of a table that is in use is built CONCURRENTLY, in a file in steps.',
-  'index-left-behind': 'Before an index is built CONCURRENTLY, DROP INDEX CONCURRENTLY IF EXISTS takes away what a cut-off attempt left.',
-  'concurrently-in-transaction': 'What is CONCURRENT cannot stand in a transaction: begin the file with "-- In steps."',
-  'rewrites-table': 'Another type, storage or a default that is computed for each row writes the whole table anew: add a column, fill it in batches, and read it from then on.',
+  'index-left-behind':
+    'Before an index is built CONCURRENTLY, DROP INDEX CONCURRENTLY IF EXISTS takes away what a cut-off attempt left.',
+  'concurrently-in-transaction':
+    'What is CONCURRENT cannot stand in a transaction: begin the file with "-- In steps."',
+  'rewrites-table':
+    'Another type, storage or a default that is computed for each row writes the whole table anew: add a column, fill it in batches, and read it from then on.',
   'constraint-scans': 'A constraint of a table that is in use is added NOT VALID, and a key by USING INDEX.',
-  'validates-in-transaction': 'A constraint is validated in a step of its own: with the statement that added it, writers would wait.',
-  'not-null-scans': 'SET NOT NULL reads the table while writers wait, unless a CHECK that says the same was validated before.',
-  'writes-without-batches': 'Rows of a table that is in use are changed in "-- Batches.", a bounded number at a time.',
+  'validates-in-transaction':
+    'A constraint is validated in a step of its own: with the statement that added it, writers would wait.',
+  'not-null-scans':
+    'SET NOT NULL reads the table while writers wait, unless a CHECK that says the same was validated before.',
+  'writes-without-batches':
+    'Rows of a table that is in use are changed in "-- Batches.", a bounded number at a time.',
   'unbounded-batch': 'A batch needs a LIMIT.',
   'locks-table': 'This keeps writers out while it runs.',
-  'takes-away': 'The release before still uses it: take it away in a later release, and say in EXCUSED which one stopped using it.',
-  'sets-bounds': 'The runner sets lock_timeout and statement_timeout, so that a wait ends after 100 ms and is tried again.',
-  'reads-under-lock': 'A file that changes a table in use holds its lock to the end: it reads no other table in use.',
+  'takes-away':
+    'The release before still uses it: take it away in a later release, and say in EXCUSED which one stopped using it.',
+  'sets-bounds':
+    'The runner sets lock_timeout and statement_timeout, so that a wait ends after 100 ms and is tried again.',
+  'reads-under-lock':
+    'A file that changes a table in use holds its lock to the end: it reads no other table in use.',
 } as const;
 
 type Statement = Record<string, unknown>;
@@ -42,7 +51,14 @@ export async function lintMigration(text: string): Promise<Breach[]> {
   const { stmts = [] } = await parse(text);
   const bytes = Buffer.from(text);
   const breaches: Breach[] = [];
-  const file: FileSoFar = { inSteps, made: new Set(), dropped: new Set(), validated: new Set(), locks: false, reads: false };
+  const file: FileSoFar = {
+    inSteps,
+    made: new Set(),
+    dropped: new Set(),
+    validated: new Set(),
+    locks: false,
+    reads: false,
+  };
   for (const { stmt, stmt_location: at = 0, stmt_len: length } of stmts) {
     const before = bytes.subarray(0, at + leadingSpace(bytes, at)).toString();
     const isBatch = inSteps && before.lastIndexOf('-- Batches.') > before.lastIndexOf('-- Step.');
@@ -98,7 +114,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const table = tableOf(statement.relation);
     if (file.made.has(table)) return [];
     file.locks = true;
-    return listOf(statement.cmds).flatMap((each) => changeOf(asRecord(asRecord(each).AlterTableCmd), table, file));
+    return listOf(statement.cmds).flatMap((each) =>
+      changeOf(asRecord(asRecord(each).AlterTableCmd), table, file),
+    );
   },
   DropStmt(statement, file) {
     const names = namesIn(statement.objects);
@@ -108,10 +126,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
       return file.inSteps ? [] : [{ rule: 'concurrently-in-transaction', table: names.join(', ') }];
     }
     if (statement.removeType !== 'OBJECT_TABLE' && statement.removeType !== 'OBJECT_VIEW') return [];
-    return names.every((name) => file.made.has(name)) ? [] : [{ rule: 'takes-away', table: names.join(', ') }];
+    return names.every((name) => file.made.has(name))
+      ? []
+      : [{ rule: 'takes-away', table: names.join(', ') }];
   },
   RenameStmt: (statement, file) =>
-    file.made.has(tableOf(statement.relation)) ? [] : [{ rule: 'takes-away', table: tableOf(statement.relation) }],
+    file.made.has(tableOf(statement.relation))
+      ? []
+      : [{ rule: 'takes-away', table: tableOf(statement.relation) }],
   UpdateStmt: changesRows,
   DeleteStmt: changesRows,
   MergeStmt: changesRows,
@@ -137,7 +159,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
       : [],
 };
 
-function changesRows(statement: Statement, file: FileSoFar, about: { isBatch: boolean; source: string }): Breach[] {
+function changesRows(
+  statement: Statement,
+  file: FileSoFar,
+  about: { isBatch: boolean; source: string },
+): Breach[] {
   const table = tableOf(statement.relation);
   if (file.made.has(table)) return [];
   if (!about.isBatch) return [{ rule: 'writes-without-batches', table }];
@@ -162,9 +188,10 @@ function changeOf(change: Statement, table: string, file: FileSoFar): Breach[] {
       return file.validated.has(table) ? [] : breach('not-null-scans');
     case 'AT_AddConstraint': {
       const constraint = asRecord(definition.Constraint);
-      const scans = constraint.contype === 'CONSTR_CHECK' || constraint.contype === 'CONSTR_FOREIGN'
-        ? constraint.skip_validation !== true
-        : constraint.indexname === undefined;
+      const scans =
+        constraint.contype === 'CONSTR_CHECK' || constraint.contype === 'CONSTR_FOREIGN'
+          ? constraint.skip_validation !== true
+          : constraint.indexname === undefined;
       return scans ? breach('constraint-scans') : [];
     }
     case 'AT_ValidateConstraint':

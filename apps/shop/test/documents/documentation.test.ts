@@ -115,10 +115,12 @@ describe('every document', () => {
 
   test('shows every picture that is kept, and names each in words', () => {
     const shown = documents.flatMap(({ path, text }) =>
-      [...text.matchAll(/!\[([^\]]*)\]\((?:docs\/)?images\/([\w.-]+)\)/g)].map(([, words = '', file = '']) => {
-        assert(words.length > 10, `${path}: ${file} has no words`);
-        return file;
-      }),
+      [...text.matchAll(/!\[([^\]]*)\]\((?:docs\/)?images\/([\w.-]+)\)/g)].map(
+        ([, words = '', file = '']) => {
+          assert(words.length > 10, `${path}: ${file} has no words`);
+          return file;
+        },
+      ),
     );
     assert.deepEqual([...new Set(shown)].sort(), readdirSync(join(ROOT, 'docs/images')).sort());
   });

@@ -112,7 +112,11 @@ test('one that is cut off between two steps, or in one, runs again from its firs
   await cut;
   await hold();
   await endPools(dying, 1);
-  assert.deepEqual((await state()).is_valid, false, 'what was cut off left an index that is good for nothing');
+  assert.deepEqual(
+    (await state()).is_valid,
+    false,
+    'what was cut off left an index that is good for nothing',
+  );
   assert.deepEqual(await migrate(database.patient, folder), ['900_stepped.sql']);
   assert.deepEqual(await state(), DONE);
 });
@@ -131,6 +135,12 @@ test('text that belongs to no step is refused, and any other file is one transac
     migrationSteps('a.sql', STEPS)?.map(({ inBatches }) => inBatches),
     [false, true, false, false],
   );
-  assert.throws(() => migrationSteps('a.sql', '-- In steps.\nSELECT 1;\n-- Step.\nSELECT 2;'), /without a step/);
-  assert.throws(() => migrationSteps('a.sql', '-- In steps.\n-- Step.\n-- Batches.\nSELECT 2;'), /without a statement/);
+  assert.throws(
+    () => migrationSteps('a.sql', '-- In steps.\nSELECT 1;\n-- Step.\nSELECT 2;'),
+    /without a step/,
+  );
+  assert.throws(
+    () => migrationSteps('a.sql', '-- In steps.\n-- Step.\n-- Batches.\nSELECT 2;'),
+    /without a statement/,
+  );
 });

@@ -66,7 +66,9 @@ export async function inTurnBySteps<T>(sql: Database, change: (run: RunStep) => 
   };
   try {
     for (;;) {
-      const [turn] = await connection<{ ours: boolean }[]>`select pg_try_advisory_lock(${STEPS_TURN}) as ours`;
+      const [turn] = await connection<
+        { ours: boolean }[]
+      >`select pg_try_advisory_lock(${STEPS_TURN}) as ours`;
       if (turn?.ours === true) break;
       await sleep(LOCK_PAUSE_MS);
     }

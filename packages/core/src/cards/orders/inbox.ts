@@ -85,7 +85,8 @@ export function createInbox(parts: {
 
   /** The order that an event is about; null: none of ours. */
   async function orderOf(event: EventRow): Promise<string | null> {
-    if (event.order_id !== null) return (await orders.find(event.order_id))?.id ?? forgotten.rebuilt(event, event.order_id);
+    if (event.order_id !== null)
+      return (await orders.find(event.order_id))?.id ?? forgotten.rebuilt(event, event.order_id);
     if (event.session_id !== null) return (await orders.findBySession(event.session_id))?.id ?? null;
     const { payment_intent_id: paymentIntentId } = event;
     if (paymentIntentId === null) return null;

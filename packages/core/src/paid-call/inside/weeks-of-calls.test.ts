@@ -90,7 +90,8 @@ test('a batch locks the tables of one week, however many weeks there are', async
     history
       .flatMap(({ name, from, to }) =>
         ['calls', 'call_answers', 'ledger_transfers'].map(
-          (table) => `create table ${table}_${name} partition of ${table} for values from ('${from}') to ('${to}');`,
+          (table) =>
+            `create table ${table}_${name} partition of ${table} for values from ('${from}') to ('${to}');`,
         ),
       )
       .join(''),
