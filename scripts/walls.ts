@@ -219,7 +219,7 @@ export const CORE: House = {
     },
     {
       room: 'recovery/',
-      knows: ['cards/', 'db/', 'ledger/', 'paid-call/', 'rails/on-chain/'],
+      knows: ['cards/', 'db/', 'ledger/', 'paid-call/', 'rails/evm/'],
       because: 'It puts right what all ways to pay have sold; nothing that is sold knows of it.',
     },
     {
@@ -308,7 +308,11 @@ export const CORE: House = {
 export const CATALOGUE: House = {
   root: 'packages/catalogue/src/',
   rooms: [
-    { room: 'code-analysis/', knows: [], because: 'Code in, findings out.' },
+    {
+      room: 'code-analysis/',
+      knows: [PROCESS],
+      because: 'Code in, findings out; its compilers are fetched when they are first used.',
+    },
     { room: 'compliance/', knows: [], because: 'Names and rules alone; it asks no source.' },
     {
       room: 'data-lists/',

@@ -8,7 +8,7 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Settlement } from '../paid-call/settlements.ts';
-import type { CamePayment, PaidOnNetwork, PaidSince } from '../rails/on-chain/paid-since.ts';
+import type { CamePayment, PaidOnNetwork, PaidSince } from '../rails/evm/paid-since.ts';
 import { type OpenRecovery, openRecoveryIn } from './lineage.ts';
 
 /** The clocks of chains, providers and our own differ by less. What is known already is passed by. */

@@ -273,9 +273,9 @@ test('of two words about a call the one that was taken first counts, also where 
   const look = setInterval(() => {
     aheadMs += 20_000;
   }, 50);
-  const { said } = await asked.finally(() => clearInterval(look));
+  const told = await asked.finally(() => clearInterval(look));
   aheadMs = 0;
-  assert.deepEqual([said.status, bodyOf({ said }).code], [503, 'OUTCOME_UNKNOWN']);
+  assert.deepEqual([told.said.status, bodyOf(told).code], [503, 'OUTCOME_UNKNOWN']);
   assert.equal(await spent(), 0n);
   await database.sql`update gate_calls set state = 0 where run_id = ${call}`;
   await say(shop.url, 'release', { call, why: 'test' });

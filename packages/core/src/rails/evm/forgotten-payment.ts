@@ -1,8 +1,8 @@
 /** A payment by authorization, as far as the chain tells of it to somebody who never saw its request. */
 import type { OnChainPayment } from '../../paid-call/rail.ts';
-import type { MovedToUs } from '../on-chain/paid-since.ts';
 import { identityOf, TOPIC_USED } from './eip3009.ts';
 import type { EvmNetwork } from './network.ts';
+import type { MovedToUs } from './paid-since.ts';
 
 /** Reads the authorization by which a transfer to us moved; null: it moved without one. */
 export function forgottenPayment(

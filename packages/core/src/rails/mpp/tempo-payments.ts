@@ -9,7 +9,7 @@ import { type NodeRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import { asMined, type MinedTransaction, minedUpTo } from '../../relayer/node-reply.ts';
-import type { MovedToUs } from '../on-chain/paid-since.ts';
+import type { MovedToUs } from '../evm/paid-since.ts';
 import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
 import { TEMPO } from './methods.ts';
 
