@@ -1,4 +1,4 @@
-/** What changed in a published package is written down for who uses it. Which change lacks its file, git alone can tell: CI asks it. */
+/** Changes of published packages are written down for the people who use them. Which change lacks its file, git alone can tell: CI asks it. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

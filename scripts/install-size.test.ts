@@ -1,4 +1,4 @@
-/** What a clone installs for each command, in bytes of the files that stay: bounds that a new package must fit into. */
+/** The size of an installation for each command, in bytes of the files that stay: bounds that a new package must fit into. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -9,7 +9,14 @@ const FOLDER = join(import.meta.dirname, '../packages/core/src/db/migrations');
 /** The last migration from before there were these rules. */
 const FREE_TO = 121;
 /** Breaches that do no harm, by file and rule: why. */
-const EXCUSED: Readonly<Record<string, Partial<Record<Breach['rule'], string>>>> = {};
+const EXCUSED: Readonly<Record<string, Partial<Record<Breach['rule'], string>>>> = {
+  '130_weeks_of_calls.sql': {
+    'takes-away':
+      'Its tables are made anew in one transaction while all replicas stand still, as docs/upgrading.md says.',
+    'writes-without-batches': 'Nobody writes while all replicas stand still.',
+  },
+  '186_data_lists_lease.sql': { 'takes-away': 'No release has read or written the column since 0.1.0.' },
+};
 
 test('migrations of from now on keep the rules, and no excuse is left that nobody needs', async () => {
   const files = readdirSync(FOLDER).filter((name) => Number(name.slice(0, 3)) > FREE_TO);

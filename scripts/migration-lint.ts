@@ -1,5 +1,5 @@
 /**
- * What a migration may not do, because somebody writes while it runs and because the release before runs beside it. PostgreSQL's
+ * Rules of migrations, which hold because somebody writes while it runs and because the release before runs beside it. PostgreSQL's
  * own parser reads the statements (libpg-query, compiled to WebAssembly), so that no spelling hides one.
  */
 import { parse } from 'libpg-query';
@@ -204,7 +204,7 @@ function changeOf(change: Statement, table: string, file: FileSoFar): Breach[] {
   }
 }
 
-/** What adding a column would do beside adding it. */
+/** The breaches of adding a column. */
 function columnOf(column: Statement): Breach['rule'][] {
   return listOf(column.constraints).flatMap((each): Breach['rule'][] => {
     const constraint = asRecord(asRecord(each).Constraint);

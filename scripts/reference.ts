@@ -13,7 +13,7 @@ const TOOL = join(ROOT, 'tools/reference');
 interface Reference {
   /** The page's path from the root of the repository. */
   page: string;
-  /** What stands above the faces. */
+  /** The text above the faces. */
   head: string;
   /** The file of each face from the root, by the name that is imported. */
   faces: Readonly<Record<string, string>>;

@@ -83,7 +83,7 @@ function terms(): string[] {
   ];
 }
 
-/** What the proof of the books checks: its rules, with the folder of each part that adds some. */
+/** The rules that the proof of the books checks, with the folder of each part that adds some. */
 function invariants(): string[] {
   const parts: readonly { name: string; books?: Audited }[] = DECLARED;
   const rules = [

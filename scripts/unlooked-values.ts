@@ -22,7 +22,7 @@ const OURS = /^(apps\/shop|packages\/(?!sandbox)[\w-]+)\/src\/.*(?<!\.(test|fixt
 /** The file in which faults must be found, so that a rule that finds nothing any more is not taken for code without faults. */
 const PROOF = 'scripts/unlooked-values.fixture.ts';
 /** What these turn into text is no caller's and no peer's: rows of our tables, our own configuration, a compiler's tree. */
-const OWN_VALUES = /\/(books-rules|share-rules|ledger\/books|declared)\.ts$|\/code-analysis\//;
+const OWN_VALUES = /\/(books-rules|share-rules|ledger\/books|ledger-rules|declared)\.ts$|\/code-analysis\//;
 /** What was thrown, by our code or a library: it tells of itself in a log. */
 const THROWN = /^(?:(\w+) instanceof Error \? \1\.message : )?(?:error|cause)(?:\.code)?$/;
 /** A project without tests, which only this program sees: they are as much as the rest. */

@@ -213,7 +213,7 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/ledger/books.ts',
+    file: 'packages/core/src/ledger/ledger-rules.ts',
     tests: ['packages/core/src/paid-call/inside/measured-calls.test.ts'],
     bugs: [
       ['<> coalesce(e.reserved_micros, e.amount_micros)', '< coalesce(e.reserved_micros, e.amount_micros)'],

@@ -144,6 +144,5 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const ofMoney = { keys, ledger, trials, cards, debts, walks, x402, byMpp, sales };
   const { calls, reconciler, settlementFinisher } = sales;
   const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall, reload: stock.reload };
-  const { dataLists } = sources;
-  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls, dataLists };
+  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls, sources };
 }

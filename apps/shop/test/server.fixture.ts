@@ -108,7 +108,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     }),
   );
   // A server that runs fetches its lists as its first job does; no jobs run here.
-  if (options.upstreamsUrl !== undefined) await app.dataLists.fetchDue();
+  if (options.upstreamsUrl !== undefined) await app.sources.dataLists.fetchDue();
   const url = await app.http.listen({ host: '127.0.0.1', port: options.port ?? 0 });
   const keys = createKeys(options.pools.sql, nowMs);
   const ledger = createLedger(options.pools, nowMs);

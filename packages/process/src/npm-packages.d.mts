@@ -8,3 +8,4 @@ export function trim(folder: string, entries: readonly string[]): void;
 export function lockOf(folder: string): string;
 export function fetchTool(manifest: string): Promise<string>;
 export function fetchedTool(manifest: string): string | null;
+export function toolVariables(): Readonly<Record<string, string>>;

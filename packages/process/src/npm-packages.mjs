@@ -244,6 +244,10 @@ export function fetchedTool(manifest) {
   return toolFolders(manifest, lock).find((folder) => stampOf(folder) === lock) ?? null;
 }
 
+/** The variables that a process needs to find fetched tools by itself: nothing else of this process is told. */
+export const toolVariables = () =>
+  process.env.XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME };
+
 const STAMP = '.farebox-installed.json';
 
 function toolFolders(manifest, lock) {

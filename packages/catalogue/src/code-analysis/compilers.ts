@@ -40,7 +40,7 @@ export function createCompilers(
   let isHere = false;
   let fetching: Promise<CompilersState> | null = null;
   let failedAtMs = Number.NEGATIVE_INFINITY;
-  return async (signal, nowMs = Date.now()) => {
+  return async (signal, nowMs = performance.now()) => {
     isHere ||= areHere();
     if (isHere) return 'here';
     if (fetching === null) {

@@ -5,6 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
+import { toolVariables } from '@farebox/process/npm-packages';
 import type { FromProgram } from './job.ts';
 import type { ToStarter } from './starter.ts';
 
@@ -27,8 +28,7 @@ function start({ id, job, limits }: Extract<ToStarter, { job: unknown }>): void 
     join(import.meta.dirname, 'program.ts'),
     [limits.memoryBytes, limits.cpuMs].map(String),
     {
-      // Where the compilers may have been put; nothing else of this process is told.
-      env: process.env.XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME },
+      env: toolVariables(),
       execArgv: [
         '--disable-warning=ExperimentalWarning',
         `--max-old-space-size=${HEAP_MB}`,

@@ -85,6 +85,18 @@ export interface CardParts {
   onError(what: string, error: unknown): void;
 }
 
+/** Tells of what the inbox could not do. */
+function inboxReports(onError: CardParts['onError']) {
+  return {
+    onError: (eventId: string, error: unknown) => onError(`event ${eventId}`, error),
+    onForgotten: (payments: number) =>
+      onError(
+        'events are missing',
+        new Error(`the provider was not asked for a month: ${payments} payments are looked at`),
+      ),
+  };
+}
+
 export function openCards(parts: CardParts): Cards {
   const { sql, ledger, keys, debts, walks, nowMs } = parts;
   const orders = createOrderStore(sql, nowMs);
@@ -120,12 +132,7 @@ export function openCards(parts: CardParts): Cards {
     ...common,
     reconciler,
     forgotten,
-    onError: (eventId, error) => parts.onError(`event ${eventId}`, error),
-    onForgotten: (payments) =>
-      parts.onError(
-        'events are missing',
-        new Error(`the provider was not asked for a month: ${payments} payments are looked at`),
-      ),
+    ...inboxReports(parts.onError),
   });
 
   const soon = workSoon(inbox, (error) => parts.onError('inbox', error));

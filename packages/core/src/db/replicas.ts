@@ -61,8 +61,7 @@ export function createReplica(parts: {
   const seen = new Map<bigint, Seen>();
   const stopping = new AbortController();
   let own: bigint | null = null;
-  /** The signs of life that the database has confirmed. */
-  let confirmed = { beats: -1n, atMs: 0 };
+  const rewound = createRewindWatch(sql, () => parts.rewound?.());
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   /** Whether a process other than this one agrees with the database about the time. */
   let othersAgree = false;
@@ -71,23 +70,14 @@ export function createReplica(parts: {
 
   /** @returns the database's time, in milliseconds since 1970 */
   async function beat(): Promise<number | null> {
-    const aheadMs = clock.aheadMs === null ? null : String(Math.round(clock.aheadMs));
     if (own !== null) {
-      const [alive] = await sql<{ at: Date; beats: bigint }[]>`
-        update replicas set beats = beats + 1, seen_at = ${now()}, clock_ahead_ms = ${aheadMs}::bigint
-        where id = ${String(own)} and ended_at is null returning clock_timestamp() as at, beats`;
-      if (alive === undefined && (await isRewound(sql, own, confirmed))) parts.rewound?.();
-      if (alive !== undefined) {
-        if (alive.beats <= confirmed.beats) parts.rewound?.();
-        confirmed = { beats: alive.beats, atMs: performance.now() };
-        return alive.at.getTime();
-      }
+      const alive = await beatOnce(sql, own, now(), clock.aheadMs);
+      await rewound.beaten(own, alive?.beats ?? null);
+      if (alive !== undefined) return alive.at.getTime();
     }
-    const [row] = await sql<{ id: bigint; at: Date }[]>`
-      insert into replicas (started_at, seen_at, clock_ahead_ms) values (${now()}, ${now()}, ${aheadMs}::bigint)
-      returning id, clock_timestamp() as at`;
+    const row = await addReplica(sql, now(), clock.aheadMs);
     own = row?.id ?? null;
-    confirmed = { beats: 0n, atMs: performance.now() };
+    rewound.begun();
     return row?.at.getTime() ?? null;
   }
 
@@ -140,6 +130,39 @@ export function createReplica(parts: {
       stopping.abort();
       await loop;
       if (own !== null) await endOf(parts, own, null).catch(() => {});
+    },
+  };
+}
+
+const asText = (aheadMs: number | null) => (aheadMs === null ? null : String(Math.round(aheadMs)));
+
+/** Adds a process to those that live. */
+async function addReplica(sql: Database, now: string, aheadMs: number | null) {
+  const [row] = await sql<{ id: bigint; at: Date }[]>`
+    insert into replicas (started_at, seen_at, clock_ahead_ms) values (${now}, ${now}, ${asText(aheadMs)}::bigint)
+    returning id, clock_timestamp() as at`;
+  return row;
+}
+
+/** Gives one sign of life. @returns undefined when the row is missing, or its end was noted */
+async function beatOnce(sql: Database, id: bigint, now: string, aheadMs: number | null) {
+  const [row] = await sql<{ at: Date; beats: bigint }[]>`
+    update replicas set beats = beats + 1, seen_at = ${now}, clock_ahead_ms = ${asText(aheadMs)}::bigint
+    where id = ${String(id)} and ended_at is null returning clock_timestamp() as at, beats`;
+  return row;
+}
+
+/** Remembers the signs of life that the database has confirmed, and tells when it has forgotten some of them. */
+function createRewindWatch(sql: Database, onRewound: () => void) {
+  let confirmed = { beats: -1n, atMs: 0 };
+  return {
+    begun(): void {
+      confirmed = { beats: 0n, atMs: performance.now() };
+    },
+    /** @param beats how many the row has now; null: it is missing, or its end was noted */
+    async beaten(id: bigint, beats: bigint | null): Promise<void> {
+      if (beats === null ? await isRewound(sql, id, confirmed) : beats <= confirmed.beats) onRewound();
+      if (beats !== null) confirmed = { beats, atMs: performance.now() };
     },
   };
 }

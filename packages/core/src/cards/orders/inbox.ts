@@ -79,23 +79,9 @@ export function createInbox(parts: {
   /** Told when the list no longer goes back to where it was last read; so many payments are looked at one by one. */
   onForgotten(payments: number): void;
 }): Inbox {
-  const { sql, orders, provider, reconciler, forgotten, nowMs } = parts;
+  const { sql, orders, provider, reconciler, nowMs } = parts;
   const queue = new LeasedQueue<EventRow>(sql, QUEUE, nowMs);
   const iso = (ms: number) => new Date(ms).toISOString();
-
-  /** The order that an event is about; null: none of ours. */
-  async function orderOf(event: EventRow): Promise<string | null> {
-    if (event.order_id !== null)
-      return (await orders.find(event.order_id))?.id ?? forgotten.rebuilt(event, event.order_id);
-    if (event.session_id !== null) return (await orders.findBySession(event.session_id))?.id ?? null;
-    const { payment_intent_id: paymentIntentId } = event;
-    if (paymentIntentId === null) return null;
-    const known = await orders.findByPayment(paymentIntentId);
-    if (known !== null) return known.id;
-    // A refund may be heard of before the payment that it is of.
-    const named = (await provider.payment(paymentIntentId))?.orderId ?? null;
-    return named === null ? null : ((await orders.find(named))?.id ?? forgotten.rebuilt(event, named));
-  }
 
   async function later(event: Held<EventRow>, error: unknown): Promise<void> {
     if (!passesByItself(error)) parts.onError(event.id, error);
@@ -125,7 +111,7 @@ export function createInbox(parts: {
       const assign = async (event: Held<EventRow>) => {
         begun.add(event);
         try {
-          const orderId = await orderOf(event);
+          const orderId = await orderOf(parts, event);
           if (orderId === null) return void (await queue.settle(event));
           await avert(provider, event);
           byOrder.set(orderId, [...(byOrder.get(orderId) ?? []), event]);
@@ -244,4 +230,22 @@ export function workSoon(
       await working;
     },
   };
+}
+
+/** Finds the order that an event is about, also one that the database has forgotten. @returns null: none of ours */
+async function orderOf(
+  parts: { orders: OrderStore; provider: CardProvider; forgotten: ForgottenOrders },
+  event: EventRow,
+): Promise<string | null> {
+  const { orders, provider, forgotten } = parts;
+  if (event.order_id !== null)
+    return (await orders.find(event.order_id))?.id ?? forgotten.rebuilt(event, event.order_id);
+  if (event.session_id !== null) return (await orders.findBySession(event.session_id))?.id ?? null;
+  const { payment_intent_id: paymentIntentId } = event;
+  if (paymentIntentId === null) return null;
+  const known = await orders.findByPayment(paymentIntentId);
+  if (known !== null) return known.id;
+  // A refund may be heard of before the payment that it is of.
+  const named = (await provider.payment(paymentIntentId))?.orderId ?? null;
+  return named === null ? null : ((await orders.find(named))?.id ?? forgotten.rebuilt(event, named));
 }

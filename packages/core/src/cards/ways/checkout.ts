@@ -88,6 +88,9 @@ export interface CheckoutParts {
   nowMs(): number;
 }
 
+/** An order for an account that has a key. */
+const NO_NEW_KEY = { key: null, keySecretId: null, pageSeal: null };
+
 /**
  * A person pays on the provider's page, and their agent fetches the key.
  *
@@ -133,15 +136,9 @@ export function createCheckout(parts: CheckoutParts): Checkout {
       const { lookup, digest, prefix } = keyOf(secrets.current, id, retrievalToken);
       const { proof, seal } = sealForPage(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
-      const buysKey = request.accountId === null;
-      const ordered = {
-        ...request,
-        ...CHECKOUT,
-        key: buysKey ? { lookup, digest, prefix } : null,
-        keySecretId: buysKey ? secrets.current.id : null,
-        pageSeal: buysKey ? seal : null,
-        tokenDigest: digestOf(retrievalToken),
-      };
+      const newKey = { key: { lookup, digest, prefix }, keySecretId: secrets.current.id, pageSeal: seal };
+      const bought = request.accountId === null ? newKey : NO_NEW_KEY;
+      const ordered = { ...request, ...CHECKOUT, ...bought, tokenDigest: digestOf(retrievalToken) };
       const nextAtMs = nowMs() + SWEEP_AFTER_MS;
       await addWithinLimits(parts, address, { ...ordered, id, expiresAtMs, nextAtMs });
       const session = await provider.openSession({

@@ -92,35 +92,18 @@ export function createCallStore(
 ): CallStore {
   const { nowMs, answerTtlMs, holder = () => null } = options;
   const now = () => new Date(nowMs()).toISOString();
-
   const weeks = createWeeks({ sql, patient });
-  const flush = async (batch: readonly CallWork[]) => {
-    // Until it is known which weeks there are, the functions for all of them do.
-    void weeks.learn().catch(() => {});
-    const settings = { answerTtlMs, nowMs: nowMs(), holder: holder() };
-    try {
-      return await applyCalls(connection, batch, { ...settings, weekOf: weeks.of });
-    } catch (error) {
-      // Nobody has called the functions of this week for long, and they were dropped. Nothing was done.
-      if (!isNoFunction(error)) throw error;
-      weeks.forget();
-      return applyCalls(connection, batch, settings);
-    }
-  };
-
   const commits = new GroupCommit<CallWork, CallWorkOutcome>({
     isRefusal,
     deadlineMs: DEADLINE_MS,
     firstBackoffMs: 100,
     isLocked: ({ status }) => status === 'locked',
-    lockOf({ kind, call }) {
-      if (!isHouseAccount(call.accountId)) return String(call.accountId);
-      return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
-    },
+    lockOf,
     ...LANES,
     ...BOUNDS,
     keysOf,
-    flush,
+    flush: (batch) =>
+      applyByWeek(connection, weeks, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
   });
 
   return {
@@ -197,7 +180,6 @@ export function createCallStore(
     },
 
     makeWeeks: () => weeks.make(nowMs()),
-
     async dropExpiredAnswers(limit) {
       const dropped = await sql`
         with old as (
@@ -208,6 +190,30 @@ export function createCallStore(
       return dropped.count;
     },
   };
+}
+
+/** What two works may not do at once: an account, or of an account of the house the payment or the call. */
+function lockOf({ kind, call }: CallWork): string {
+  if (!isHouseAccount(call.accountId)) return String(call.accountId);
+  return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
+}
+
+/** Commits a batch by the functions of its week, or by those for all weeks until it is known which weeks there are. */
+async function applyByWeek(
+  connection: Pools['commits'],
+  weeks: ReturnType<typeof createWeeks>,
+  batch: readonly CallWork[],
+  settings: { answerTtlMs: number; nowMs: number; holder: bigint | null },
+): Promise<CallWorkOutcome[]> {
+  void weeks.learn().catch(() => {});
+  try {
+    return await applyCalls(connection, batch, { ...settings, weekOf: weeks.of });
+  } catch (error) {
+    // Nobody has called the functions of this week for long, and they were dropped. Nothing was done.
+    if (!isNoFunction(error)) throw error;
+    weeks.forget();
+    return applyCalls(connection, batch, settings);
+  }
 }
 
 /** What no two pieces of work at the database may have in common. */
