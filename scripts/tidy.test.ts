@@ -240,6 +240,8 @@ describe('a table has one owner,', () => {
     sold_keys: 'sold-keys',
     sql_functions: 'db',
     sql_triggers: 'db',
+    status_looks: 'status',
+    status_spells: 'status',
     stock_replicas: 'stock',
     stock_versions: 'stock',
     topups: 'topup',

@@ -223,6 +223,11 @@ export const CORE: House = {
       because: 'It puts right what all ways to pay have sold; nothing that is sold knows of it.',
     },
     {
+      room: 'status/',
+      knows: ['discovery/{pages,page-frame,published}.ts', 'jobs/', 'http/', 'db/'],
+      because: 'It shows what other parts say of themselves, and asks none of them for money.',
+    },
+    {
       room: 'stock/',
       knows: ['service/', 'ledger/money.ts', 'db/', 'http/problem.ts'],
       because: 'What is sold, and at which price, is decided without knowing how it is paid.',

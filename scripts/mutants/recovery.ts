@@ -17,7 +17,7 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/db/replicas.ts',
     tests: ['packages/core/src/db/replicas.test.ts'],
     bugs: [
-      ['if (alive.beats <= confirmed.beats) parts.rewound?.();', ''],
+      [': beats <= confirmed.beats) onRewound();', ': false) onRewound();'],
       ['return row === undefined || row.beats < confirmed.beats;', 'return false;'],
     ],
   },

@@ -30,6 +30,7 @@ import { openRecovery } from '@farebox/core/recovery/part';
 import { openGas } from '@farebox/core/relayer/part';
 import { openSecretRegister, SECRETS } from '@farebox/core/secrets/part';
 import { openSoldKeys, SOLD_KEYS } from '@farebox/core/sold-keys/part';
+import { openStatus } from '@farebox/core/status/part';
 import { openStock, type StockSource } from '@farebox/core/stock/part';
 import { openTopup, TOPUP } from '@farebox/core/topup/part';
 import { openWebhooks, WEBHOOKS } from '@farebox/core/webhooks/part';
@@ -65,7 +66,6 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const ledger = createLedger(given.pools, given.nowMs);
   const seal = createAnswerSeal(secrets);
   const metrics = createCallMetrics();
-  const register = openSecretRegister(house, config.secrets, seal);
   const keyed = openKeys(house, config.keys, { ledger, secrets });
   const { keys, trials } = keyed;
   const mail = openMail(house, config.mail);
@@ -97,16 +97,16 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const atX402 = openX402Door(house, { rails, sales });
   const stock = openStock(house, { source, replica: sales.replicaId, parts: () => parts });
   const pages = openGuidedPages(house);
-  const by = { x402: byX402.offer, mpp: byMpp.offer };
-  const shown = { ...by, pages, sales, parts: () => parts, cardCheckout: cards !== null };
+  const shown = { x402: byX402.offer, mpp: byMpp.offer, pages, sales, parts: () => parts };
   const desk = { ledger, keys, cardMoney, pages, parts: () => parts, stock: stock.desk, gas: gas.standings };
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
     openRecovery(house, config.database, sales.replicaId),
     stock,
-    register,
+    openSecretRegister(house, config.secrets, seal),
     openOperations(house, config.operations, { parts: () => parts, publicUrl }),
+    openStatus(house, shown),
     mail,
     keyed,
     openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
@@ -123,7 +123,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
     byX402,
     byMpp,
-    openDiscovery(house, config.paidCall.settings, secrets, shown),
+    openDiscovery(house, config.paidCall.settings, secrets, { ...shown, cardCheckout: cards !== null }),
     atX402,
     openMppDoor(house, { mpp: byMpp.mpp, sales, x402: x402.rail, credits }),
     openMcp(house, config.mcp, { sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),

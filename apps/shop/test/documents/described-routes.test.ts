@@ -1,6 +1,7 @@
 /** Tests that what is served and what is described are the same, whichever part a route is of. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { EVERYTHING_ON } from '../everything-on.fixture.ts';
@@ -10,7 +11,8 @@ let database: TestDatabase;
 let server: TestServer;
 before(async () => {
   database = await openTestDatabase();
-  server = await startTestServer({ pools: database, environment: EVERYTHING_ON });
+  const terms = join(import.meta.dirname, '../../../../SECURITY.md');
+  server = await startTestServer({ pools: database, environment: { ...EVERYTHING_ON, TERMS: terms } });
 });
 after(async () => {
   await server.close();

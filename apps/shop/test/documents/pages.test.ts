@@ -113,7 +113,8 @@ for (const scheme of ['light', 'dark'] as const)
     for (const path of PAGES)
       for (const width of [390, 1280]) {
         const page = await open(path, { width, scheme });
-        assert(await page.getByText('Never pay here with a wallet').isVisible(), path);
+        const warning = width === 390 ? 'Never pay with real money' : 'Never pay here with a wallet';
+        assert(await page.getByText(warning).isVisible(), path);
         await assertReadable(page, `${path} at ${width}`);
         const shifted = Number(await page.evaluate('window.shifted'));
         assert(shifted < 0.02, `${path} at ${width} moves by ${shifted} while it loads`);

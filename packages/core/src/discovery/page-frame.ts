@@ -33,6 +33,7 @@ export const FOOT_LINKS = [
   { href: '/keys', label: 'Key', column: 'Product' },
   { href: '/docs/guides', label: 'Guides', column: 'House' },
   { href: '/docs/errors', label: 'Error codes', column: 'House' },
+  { href: '/status', label: 'Status', column: 'House' },
 ] as const;
 
 type FootLink = (typeof FOOT_LINKS)[number];

@@ -22,6 +22,8 @@ test('while it is shut only what is read is answered, by its whole name and by n
     '/admin/api/overview',
     '/docs/x',
     '/openapi.json',
+    '/status',
+    '/status.json',
   ])
     assert.equal(await statusOf('GET', path), 200, path);
   assert.equal(await statusOf('HEAD', '/metrics'), 200);

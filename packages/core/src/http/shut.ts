@@ -21,6 +21,7 @@ const READ_WHILE_SHUT = [
   '/robots.txt',
   '/sitemap.xml',
   '/status',
+  '/status.json',
 ];
 
 /** Whether a request only reads what no forgotten sale can make wrong. */
