@@ -1,6 +1,6 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
- * are processors, and half as many more while processors stand idle: many files mostly wait. Each lane starts a PostgreSQL of its own before its first test file that needs one. With
+ * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With
  * TEST_DATABASE_URL set, the tests that need a database run once more on that one. It ends with the line
  * `N passed, N failed`. `--quick` leaves out what takes long; `--deep` runs only what can be run for hours; `--record`
  * writes down, in scripts/test-seconds.json, which files took long; further arguments select files by a part of their path.
@@ -9,7 +9,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeDatabaseFolder } from './database-folder.ts';
-import { processorIsIdle } from './idle-processors.ts';
 import { findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
 import { keepSeconds, listSeconds } from './test-seconds.ts';
@@ -61,9 +60,7 @@ try {
   };
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
   const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
-  const more = Math.min(Math.ceil(lanes / 2), MAX_LANES - lanes, queue.length - lanes);
-  const laneOf = (_: unknown, index: number) => runLane(lanes + more, queue, { needsIdle: index >= lanes });
-  await Promise.all(Array.from({ length: lanes + more }, laneOf));
+  await Promise.all(Array.from({ length: lanes }, () => runLane(lanes, queue)));
 
   const other = process.env.TEST_DATABASE_URL;
   const again = files.filter(({ needsDatabase }) => needsDatabase).map(jobOf);
@@ -104,23 +101,15 @@ function jobOf({ path, needsDatabase }: TestFile): Job {
 
 type Variables = Readonly<Record<string, string>>;
 
-/**
- * Runs one lane of several, whose PostgreSQL takes ten seconds to come up and is therefore started by the first job that
- * needs it.
- *
- * @param needsIdle whether it takes a job only while processors stand idle
- */
-async function runLane(lanes: number, queue: Job[], { needsIdle }: { needsIdle: boolean }): Promise<void> {
+/** Runs one lane of several, whose PostgreSQL takes ten seconds to come up and is therefore started by the first job that needs it. */
+async function runLane(lanes: number, queue: Job[]): Promise<void> {
   let own: Promise<OwnDatabase> | undefined;
-  const variablesFor = async ({ needsDatabase }: Job) => {
-    if (!needsDatabase) return {};
-    own ??= startDatabase(lanes);
-    return (await own).variables;
-  };
-  const isLeft = () => queue.length > 0 && !stop.signal.aborted;
-  const mayTake = () => (needsIdle ? processorIsIdle(isLeft) : Promise.resolve(true));
   try {
-    await runJobs(queue, variablesFor, mayTake);
+    await runJobs(queue, async ({ needsDatabase }) => {
+      if (!needsDatabase) return {};
+      own ??= startDatabase(lanes);
+      return (await own).variables;
+    });
   } finally {
     await (await own)?.stop();
   }
@@ -164,15 +153,9 @@ async function prepareDatabase(
   };
 }
 
-/** Runs what waits, one after another, until nothing does or it may take no more. */
-async function runJobs(
-  queue: Job[],
-  variablesFor: (job: Job) => Promise<Variables>,
-  mayTake = async () => true,
-): Promise<void> {
-  while (await mayTake()) {
-    const job = queue.shift();
-    if (job === undefined || stop.signal.aborted) return;
+/** Runs what waits, one after another, until nothing does. */
+async function runJobs(queue: Job[], variablesFor: (job: Job) => Promise<Variables>): Promise<void> {
+  for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift()) {
     const variables = await variablesFor(job);
     if (stop.signal.aborted) return;
     const environment = {
