@@ -134,7 +134,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ...['ADMIN_TOKENS', 'SERVICE_COSTS_USD'],
     ],
     metrics: [],
-    rules: 3,
+    rules: 4,
   },
   operations: {
     opens: ['openOperations'],
