@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'openAiTools()',
   ],
   'docs/core-reference.md': [
-    'defineService()',
+    'defineService',
     'answer()',
     'notFound()',
     'openHouse()',
