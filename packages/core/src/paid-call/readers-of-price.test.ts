@@ -78,7 +78,9 @@ test('what was reserved is read of an ended call by whoever shows both amounts o
   assert.deepEqual(
     [...new Set(files)],
     [
-      'packages/core/src/ledger/books.ts',
+      'packages/core/src/ledger/functions/ledger_day_moved.sql',
+      'packages/core/src/ledger/functions/ledger_day_transfers.sql',
+      'packages/core/src/ledger/ledger-rules.ts',
       'packages/core/src/operator/account-record.ts',
       'packages/core/src/operator/call-story.ts',
       'packages/core/src/paid-call/functions/call_share_set_aside.v2.sql',
