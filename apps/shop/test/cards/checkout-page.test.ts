@@ -191,7 +191,10 @@ async function assertPaid(page: Page, amountUsd = 10): Promise<void> {
   const shown = await text(page);
   assert.match(shown, new RegExp(`Paid by card \\$${amountUsd}\\.00`));
   assert.match(shown, /Reference [0-9a-f-]{36}/);
-  assert.match(shown, /go back to your agent: it fetches the key itself; you need to do nothing|your agent has fetched the key at/i);
+  assert.match(
+    shown,
+    /go back to your agent: it fetches the key itself; you need to do nothing|your agent has fetched the key at/i,
+  );
   assertNone('page', [await page.content()]);
   await assertFits(page);
 }

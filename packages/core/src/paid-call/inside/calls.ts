@@ -87,7 +87,7 @@ const FORGOTTEN = 'revoked';
  * @param options.holder this process, by its row in `replicas`; the calls it holds are released when it has ended
  */
 export function createCallStore(
-  { sql, patient, commits: connection }: Pools,
+  { sql, patient, commits: pool }: Pools,
   options: { nowMs: () => number; answerTtlMs: number; holder?: () => bigint | null },
 ): CallStore {
   const { nowMs, answerTtlMs, holder = () => null } = options;
@@ -102,8 +102,7 @@ export function createCallStore(
     ...LANES,
     ...BOUNDS,
     keysOf,
-    flush: (batch) =>
-      applyByWeek(connection, weeks, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
+    flush: (batch) => applyByWeek(pool, weeks, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
   });
 
   return {
