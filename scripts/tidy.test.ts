@@ -275,7 +275,7 @@ describe('a table has one owner,', () => {
   const READERS: Record<string, readonly [because: string, ...tables: string[]]> = {
     recovery: [
       'what the database knows is compared with what the world knows',
-      ...['ledger_transfers', 'refunds', 'replicas', 'settlements'],
+      ...['calls', 'ledger_transfers', 'refunds', 'replicas', 'settlements'],
     ],
     cards: [
       'a purchase goes to its account, a debt follows what was spent of it',

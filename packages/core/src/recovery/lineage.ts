@@ -41,7 +41,8 @@ export async function openRecoveryIn(on: Database | Transaction): Promise<OpenRe
 }
 
 /**
- * Shuts, unless it is shut already. What the database knows until then is read before this process writes anything else.
+ * Shuts, unless it is shut already. What the database knows until then is read before this process writes anything else, by
+ * indexes: a request's time is too short to read a year of transfers.
  *
  * @param options.ownReplica this process's row, which says nothing of the time before; null: it has none
  */
@@ -55,7 +56,8 @@ export async function shutIn(
     insert into recoveries (found_at, reason, known_until)
     select ${now}, ${reason}, least(${now}::timestamptz, coalesce(greatest(
       (select max(seen_at) from replicas where id is distinct from ${ownReplica === null ? null : String(ownReplica)}::bigint),
-      (select created_at from ledger_transfers order by created_at desc limit 1)), ${now}::timestamptz))
+      (select max(begun_at) from calls where begun_at is not null),
+      (select max(created_at) from ledger_transfers where code <> 'call')), ${now}::timestamptz))
     on conflict do nothing returning id`;
   if (shut.count === 0) return;
   await transaction`select setval('ledger_account_ids', nextval('ledger_account_ids') + ${SKIPPED_ACCOUNTS})`;
