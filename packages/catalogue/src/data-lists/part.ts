@@ -15,7 +15,7 @@ import { createSourceMetrics } from './metrics.ts';
 export { SOURCES, TERMS, upstreamsOf };
 
 /** The parts of the sources' state that stand on the operator's page. */
-interface ShownToOperator {
+export interface ShownToOperator {
   upstreamHealth(): SourceHealth[];
   dataLists: DataLists['states'];
   sourceTerms(): readonly object[];
