@@ -1,7 +1,7 @@
 import { act, actsTable } from './admin-act.js';
 import { outcomeOf } from './admin-find.js';
 import { ask } from './admin-session.js';
-import { badge, code, figures, recordsTable, usd } from './admin-tables.js';
+import { badge, code, copiedId, figures, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
 import { el } from './dom.js';
 import { moment } from './moments.js';
@@ -23,7 +23,7 @@ export async function accountView(accountId, page) {
     'div',
     {},
     el('p', {}, el('a', { href: '#keys' }, '← Keys')),
-    el('h2', { tabindex: '-1' }, `Account ${account.accountId}`),
+    el('h1', { tabindex: '-1' }, `Account ${account.accountId}`),
     figures(
       ['available', usd(account.availableUsd), 'main'],
       ['reserved', usd(account.reservedUsd)],
@@ -64,41 +64,6 @@ function actions({ freezes }, doing) {
   return el(
     'div',
     { class: 'actions' },
-    frozen
-      ? button('Unfreeze …', 'secondary', () =>
-          doing(
-            {
-              title: 'Unfreeze this account?',
-              text: 'Its keys can spend again, unless it owes something.',
-              confirm: 'Unfreeze',
-              path: 'unfreeze',
-            },
-            () => 'Unfrozen.',
-          ),
-        )
-      : button('Freeze …', 'danger', () =>
-          doing(
-            {
-              title: 'Freeze this account?',
-              text: 'All its keys stop paying at once. Calls that are running end. It can be undone.',
-              confirm: 'Freeze',
-              danger: true,
-              path: 'freeze',
-            },
-            () => 'Frozen.',
-          ),
-        ),
-    button('Lift bounds …', 'secondary', () =>
-      doing(
-        {
-          title: 'Lift the bounds of this buyer?',
-          text: 'Accounts whose keys were bought with one another’s credit share bounds, such as five webhooks. For somebody who sells keys on, each account is counted by itself from then on.',
-          confirm: 'Lift',
-          path: 'lift-bounds',
-        },
-        () => 'Its bounds are lifted.',
-      ),
-    ),
     button('Grant credit …', 'secondary', () =>
       doing(
         {
@@ -111,6 +76,41 @@ function actions({ freezes }, doing) {
         ({ amountUsd }) => `Granted ${usd(amountUsd)}.`,
       ),
     ),
+    button('Lift bounds …', 'secondary', () =>
+      doing(
+        {
+          title: 'Lift the bounds of this buyer?',
+          text: 'Accounts whose keys were bought with one another’s credit share bounds, such as five webhooks. For somebody who sells keys on, each account is counted by itself from then on.',
+          confirm: 'Lift',
+          path: 'lift-bounds',
+        },
+        () => 'Its bounds are lifted.',
+      ),
+    ),
+    frozen
+      ? button('Unfreeze …', 'secondary at-the-end', () =>
+          doing(
+            {
+              title: 'Unfreeze this account?',
+              text: 'Its keys can spend again, unless it owes something.',
+              confirm: 'Unfreeze',
+              path: 'unfreeze',
+            },
+            () => 'Unfrozen.',
+          ),
+        )
+      : button('Freeze …', 'danger at-the-end', () =>
+          doing(
+            {
+              title: 'Freeze this account?',
+              text: 'All its keys stop paying at once. Calls that are running end. It can be undone.',
+              confirm: 'Freeze',
+              danger: true,
+              path: 'freeze',
+            },
+            () => 'Frozen.',
+          ),
+        ),
   );
 }
 
@@ -211,7 +211,7 @@ function ordersTable(orders, refund, mail) {
           hasRest(order)
             ? el(
                 'span',
-                {},
+                { class: 'actions' },
                 refund !== null && refundButton(`order ${order.orderId}`, () => refund(order)),
                 mail !== null &&
                   order.kind !== 'recharge' &&
@@ -229,16 +229,15 @@ function callsTable(calls, refund) {
     rows: calls,
     none: 'None.',
     columns: [
-      { label: 'Call', of: ({ callId }) => code(callId) },
       { label: 'When', of: ({ createdAt }) => moment(createdAt) },
       { label: 'Service', of: ({ service }) => service },
-      { label: 'Key', of: ({ keyPrefix }) => code(keyPrefix) },
       { label: 'Price', number: true, of: ({ priceUsd }) => usd(priceUsd) },
       {
         label: 'State',
         of: ({ state, outcome }) =>
           el('span', {}, badge(state), state === 'captured' || outcome === null ? null : ` ${outcome}`),
       },
+      { label: 'Key', of: ({ keyPrefix }) => code(keyPrefix) },
       {
         label: 'Refund',
         of: (call) =>
@@ -248,6 +247,7 @@ function callsTable(calls, refund) {
               ? refundButton(`call ${call.callId}`, () => refund(call))
               : null,
       },
+      { label: 'Call', of: ({ callId }) => copiedId(callId) },
     ],
   });
 }
@@ -260,20 +260,41 @@ function smallButton(text, label, onclick) {
   return el('button', { type: 'button', class: 'secondary small', 'aria-label': label, onclick }, text);
 }
 
+const MOVED = ['posted', 'post'];
+
+/** What moved money; what is pending or void stands beside it only when it is asked for. */
 function transfersTable(transfers) {
-  return recordsTable({
-    caption: 'Last transfers',
-    rows: transfers,
-    none: 'None.',
-    columns: [
-      { label: 'When', of: ({ at }) => moment(at) },
-      {
-        label: 'What',
-        of: (row) => `${row.code.replaceAll('_', ' ')}${row.phase === 'posted' ? '' : `, ${row.phase}`}`,
+  const moved = transfers.filter(({ phase }) => MOVED.includes(phase));
+  const table = (rows) =>
+    recordsTable({
+      caption: 'Last transfers',
+      rows,
+      none: 'None.',
+      columns: [
+        { label: 'When', of: ({ at }) => moment(at) },
+        {
+          label: 'What',
+          of: (row) => `${row.code.replaceAll('_', ' ')}${row.phase === 'posted' ? '' : `, ${row.phase}`}`,
+        },
+        { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+        { label: 'With', of: (row) => row.with.replaceAll('_', ' ') },
+        { label: 'Note', of: ({ note }) => note },
+      ],
+    });
+  const shown = table(moved);
+  const others = transfers.length - moved.length;
+  if (others === 0) return shown;
+  const all = el(
+    'button',
+    {
+      type: 'button',
+      class: 'secondary small',
+      onclick: () => {
+        shown.replaceWith(table(transfers));
+        all.remove();
       },
-      { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
-      { label: 'With', of: (row) => row.with.replaceAll('_', ' ') },
-      { label: 'Note', of: ({ note }) => note },
-    ],
-  });
+    },
+    `Show ${others} pending or void`,
+  );
+  return el('div', {}, shown, all);
 }

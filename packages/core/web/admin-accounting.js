@@ -31,7 +31,7 @@ export async function accountingView() {
   return el(
     'div',
     {},
-    el('h2', { tabindex: '-1' }, 'Accounting'),
+    el('h1', { tabindex: '-1' }, 'Accounting'),
     el(
       'p',
       {},

@@ -2,52 +2,37 @@ import { act } from './admin-act.js';
 import { withoutSecret } from './admin-keys.js';
 import { ask } from './admin-session.js';
 import { accountLink, code, figures, recordsTable, usd } from './admin-tables.js';
-import { el, notice } from './dom.js';
+import { el } from './dom.js';
 import { moment, momentWords } from './moments.js';
 
 let query = '';
 
-/** Finding whatever a customer has an id of. */
+/**
+ * Takes what is looked for from the box at the top of the page. Of a whole key only its beginning stays there.
+ *
+ * @param {HTMLInputElement} input
+ * @returns {boolean} whether anything is looked for
+ */
+export function findIn(input) {
+  input.value = withoutSecret(input.value);
+  query = input.value.trim();
+  return query !== '';
+}
+
+/** What was found for the words in the box at the top of the page. */
 export async function findView() {
-  const found = el('div', { 'aria-live': 'polite' });
-  const input = el('input', {
-    id: 'find-query',
-    type: 'search',
-    autocomplete: 'off',
-    spellcheck: 'false',
-    maxlength: 200,
-    value: query,
-  });
-  const form = el(
-    'form',
-    { role: 'search', class: 'key-form' },
-    el('label', { for: 'find-query' }, 'What the customer has'),
-    el('div', { class: 'row' }, input, el('button', { type: 'submit' }, 'Find')),
+  const found = query === '' ? null : (await ask(`find?q=${encodeURIComponent(query)}`)).found;
+  return el(
+    'div',
+    {},
+    el('h1', { tabindex: '-1' }, 'Find'),
     el(
       'p',
-      { class: 'hint' },
-      'A transaction, a wallet, the id of a call, a request, a task, a webhook, an event or a device, the reference on a receipt, an id of the card provider, the beginning of a key, an e-mail address or an account.',
+      { class: 'soft' },
+      'The box above finds what a customer has an id of: a transaction, a wallet, the id of a call, a request, a task, a webhook, an event or a device, the reference on a receipt, an id of the card provider, the beginning of a key, an e-mail address or an account.',
     ),
+    found === null ? null : foundTable(found),
   );
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    input.value = withoutSecret(input.value);
-    query = input.value.trim();
-    void find();
-  });
-
-  async function find() {
-    if (query === '') return;
-    try {
-      const answer = await ask(`find?q=${encodeURIComponent(query)}`);
-      found.replaceChildren(foundTable(answer.found));
-    } catch (error) {
-      found.replaceChildren(notice('bad', error.message));
-    }
-  }
-
-  await find();
-  return el('div', {}, el('h2', { tabindex: '-1' }, 'Find'), form, found);
 }
 
 function foundTable(found) {
@@ -89,7 +74,7 @@ export async function callView(callId, accountId, page) {
     'div',
     {},
     el('p', {}, el('a', { href: '#find' }, '← Find')),
-    el('h2', { tabindex: '-1' }, `Call of ${story.service}`),
+    el('h1', { tabindex: '-1' }, `Call of ${story.service}`),
     el('p', {}, code(story.callId)),
     figures(
       ['price', usd(story.priceUsd), 'main'],

@@ -68,7 +68,7 @@ export async function keysView() {
   }
 
   await find();
-  return el('div', {}, el('h2', { tabindex: '-1' }, 'Keys'), form, found);
+  return el('div', {}, el('h1', { tabindex: '-1' }, 'Keys'), form, found);
 }
 
 function keysTable(keys, caption = 'Newest first') {

@@ -14,7 +14,7 @@ const ABOUT_ROLES = {
 
 /** Who is signed in here; for an admin also everybody else, the tokens and the trail. */
 export async function operatorsView({ session, tell, again, did }) {
-  const parts = [el('h2', { tabindex: '-1' }, 'Operators'), yourself(session)];
+  const parts = [el('h1', { tabindex: '-1' }, 'Operators'), yourself(session)];
   if (session.role === 'admin') {
     const known = await ask('operators');
     parts.push(

@@ -32,14 +32,14 @@ export async function overviewView(page) {
     head(overview, page),
     ...overview.notes.map((note) => notice('warn', note)),
     needsYou(overview),
+    todaySection(overview),
     unfinishedSection(overview, page),
     overview.owed === null ? null : owedSection(overview.owed, overview.owedTotal),
-    todaySection(overview),
     salesSection(overview),
     moneySection(overview),
     el(
       'section',
-      {},
+      { class: 'system' },
       el('h2', {}, 'System'),
       overview.books === null ? unknownLine('Books') : booksSection(overview.books, page),
       overview.upstreams === null ? unknownLine('Sources') : upstreamsSection(overview.upstreams),
@@ -73,7 +73,7 @@ function head({ at }, { again }) {
   return el(
     'div',
     { class: 'view-head' },
-    el('h2', { tabindex: '-1' }, 'Overview'),
+    el('h1', { tabindex: '-1' }, 'Overview'),
     el('span', { class: 'soft' }, moment(at)),
     el('label', { for: 'days', class: 'hidden' }, 'Look back on'),
     choice,
@@ -155,7 +155,7 @@ function todaySection({ sales, money, at }) {
         ? []
         : [
             ['trials', `${money.trials.today}, ${usd(money.trials.todayUsd)}`],
-            ['trials may give', money.trials.budgetUsd === null ? 'any' : usd(money.trials.budgetUsd)],
+            ...(money.trials.budgetUsd === null ? [] : [['trials may give', usd(money.trials.budgetUsd)]]),
           ]),
     ),
   );

@@ -14,7 +14,7 @@ export async function servicesView(page) {
   return el(
     'div',
     {},
-    el('h2', { tabindex: '-1' }, 'Services'),
+    el('h1', { tabindex: '-1' }, 'Services'),
     refusalOf(found),
     versionsOf(found),
     servicesTable(found.services, page),

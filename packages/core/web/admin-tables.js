@@ -78,6 +78,36 @@ export function shortened(text) {
   return el('code', { title: text }, text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`);
 }
 
+const COPIED_SHOWN_MS = 4_000;
+
+/**
+ * The last signs of a long id, with the whole in its title; a click copies it, where the browser lets a page do that. Ids of
+ * one hour begin alike.
+ */
+export function copiedId(id) {
+  const end = `…${id.slice(-8)}`;
+  if (navigator.clipboard === undefined) return el('code', { title: id }, end);
+  const button = el(
+    'button',
+    { type: 'button', class: 'copied-id', title: id, 'aria-label': `Copy ${id}` },
+    end,
+  );
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(id);
+      button.textContent = 'Copied ✓';
+    } catch {
+      // A browser may refuse: then the whole is there to be selected.
+      button.textContent = id;
+      return;
+    }
+    setTimeout(() => {
+      button.textContent = end;
+    }, COPIED_SHOWN_MS);
+  });
+  return button;
+}
+
 const TONES = {
   active: 'good',
   done: 'good',

@@ -1,7 +1,7 @@
 import { accountView } from './admin-account.js';
 import { accountingView } from './admin-accounting.js';
 import { actsTable } from './admin-act.js';
-import { callView, findView } from './admin-find.js';
+import { callView, findIn, findView } from './admin-find.js';
 import { keysView } from './admin-keys.js';
 import { operatorsView } from './admin-operators.js';
 import { overviewView } from './admin-overview.js';
@@ -16,6 +16,7 @@ const message = byId('message');
 const view = byId('view');
 const views = byId('views');
 const leave = byId('leave');
+const desk = byId('desk');
 const provider = byId('provider');
 const tokensOff = byId('tokens-off');
 
@@ -62,10 +63,7 @@ async function show({ quietly = false } = {}) {
   const [, accountId, orderId] = /^account-(\d{1,19})(?:-order-([\w-]{1,36}))?$/.exec(name) ?? [];
   const at = ++opened;
   for (const link of views.querySelectorAll('a')) {
-    const current =
-      link.hash === `#${name}` ||
-      (accountId !== undefined && link.hash === '#keys') ||
-      (name.startsWith('call-') && link.hash === '#find');
+    const current = link.hash === `#${name}` || (accountId !== undefined && link.hash === '#keys');
     if (current) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
@@ -76,7 +74,7 @@ async function show({ quietly = false } = {}) {
     if (at !== opened) return;
     const focused = quietly && view.contains(document.activeElement) ? document.activeElement.id : '';
     view.replaceChildren(shown);
-    document.title = `${view.querySelector('h2')?.textContent ?? 'Admin'} · Admin · ${SHOP}`;
+    document.title = `${view.querySelector('h1')?.textContent ?? 'Admin'} · Admin · ${SHOP}`;
     // What had the focus may be there again under its name; if not, the view's own heading takes it.
     const order = orderId === undefined ? null : document.getElementById(`order-${orderId}`);
     if (order !== null && !quietly) {
@@ -84,7 +82,7 @@ async function show({ quietly = false } = {}) {
       order.focus({ preventScroll: true });
       return;
     }
-    const next = focused === '' ? view.querySelector('h2') : document.getElementById(focused);
+    const next = focused === '' ? view.querySelector('h1') : document.getElementById(focused);
     if (!quietly || document.activeElement === document.body) next?.focus({ preventScroll: true });
   } catch (error) {
     if (at !== opened) return;
@@ -124,7 +122,7 @@ async function auditView() {
     list.append(button);
   };
   await more(null);
-  return el('div', {}, el('h2', { tabindex: '-1' }, 'Audit log'), list);
+  return el('div', {}, el('h1', { tabindex: '-1' }, 'Audit log'), list);
 }
 
 /** Lets in whoever is signed in; else shows how to sign in. */
@@ -150,10 +148,10 @@ async function open() {
     if (problem === null) page.tell('bad', error.message);
     return;
   }
-  for (const each of [form, provider, tokensOff]) each.hidden = true;
+  for (const each of [form, provider, tokensOff, byId('closed-title')]) each.hidden = true;
   input.value = '';
   byId('actor').textContent = `signed in as ${session.actor}, role ${session.role}`;
-  for (const each of [views, view, leave]) each.hidden = false;
+  for (const each of [views, view, desk]) each.hidden = false;
   await show();
 }
 
@@ -163,7 +161,8 @@ function close({ forget = true } = {}) {
   if (forget) rememberToken('');
   byId('actor').textContent = '';
   view.replaceChildren();
-  for (const each of [views, view, leave]) each.hidden = true;
+  for (const each of [views, view, desk]) each.hidden = true;
+  byId('closed-title').hidden = false;
   provider.hidden = ways.provider === null;
   byId('provider-hint').textContent = `At ${ways.provider}, which tells this server who you are.`;
   form.hidden = !ways.token;
@@ -195,6 +194,13 @@ leave.addEventListener('click', async () => {
       : 'You are signed out here. At the provider you may still be signed in.',
   );
   (byToken ? input : byId('provider-link')).focus();
+});
+
+byId('find-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const isNamed = findIn(byId('find-query'));
+  if (location.hash === '#find') void show();
+  else if (isNamed) location.hash = '#find';
 });
 
 window.addEventListener('hashchange', () => void show());

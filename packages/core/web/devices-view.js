@@ -99,7 +99,7 @@ function graticule({ left, top, wide, high }, x, y) {
   return lines;
 }
 
-/** A line for each sensor that has reported, over the last day. */
+/** A line for each sensor that has reported, over the last day, each with its own least and most. */
 export function readingsChart(deviceId, readings, sensors) {
   const series = Object.entries(sensors).flatMap(([sensor, unit]) => {
     const points = readings.flatMap(({ at, values }) =>
@@ -112,35 +112,56 @@ export function readingsChart(deviceId, readings, sensors) {
   return series.map((each) => lineChart(deviceId, each));
 }
 
+/** The letters of the axis stand in this many pixels at the left. */
+const AXIS_WIDTH = 52;
+
 function lineChart(deviceId, { sensor, unit, points }) {
   const values = points.map(({ value }) => value);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const last = points[points.length - 1];
-  const from = Math.min(points[0].atMs, last.atMs - DAY_MS / 24);
-  const x = (atMs) => ((atMs - from) / Math.max(last.atMs - from, 1)) * WIDTH;
-  const y = (value) =>
-    high === low
-      ? (HEIGHT - FOOT + HEAD) / 2
-      : HEIGHT - FOOT - ((value - low) / (high - low)) * (HEIGHT - FOOT - HEAD);
-  const path = points.map(({ atMs, value }) => `${x(atMs).toFixed(1)},${y(value).toFixed(1)}`).join(' ');
   const told = `${deviceId}, ${sensor}: ${last.value} ${unit} now, from ${low} to ${high}`;
-  const clock = (atMs) => new Date(atMs).toISOString().slice(11, 16);
-  return el(
-    'figure',
-    { class: 'chart' },
-    el('figcaption', {}, told),
+  const picture = svg('svg', { role: 'img', 'aria-label': told });
+  const draw = (width) => {
+    picture.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
+    picture.replaceChildren(...lineOf({ points, low, high, width }));
+  };
+  draw(WIDTH);
+  // Drawn as wide as it is shown, so that its letters have their size.
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width > 0) draw(Math.round(contentRect.width));
+  }).observe(picture);
+  return el('figure', { class: 'chart true-size' }, el('figcaption', {}, told), picture);
+}
+
+/** The line, with least and most at its left, and the line of zero where the readings lie on both sides of it. */
+function lineOf({ points, low, high, width }) {
+  const last = points[points.length - 1];
+  const from = Math.min(points[0].atMs, last.atMs - DAY_MS / 24);
+  const foot = HEIGHT - FOOT;
+  const x = (atMs) => AXIS_WIDTH + ((atMs - from) / Math.max(last.atMs - from, 1)) * (width - AXIS_WIDTH - 4);
+  const y = (value) =>
+    high === low ? (foot + HEAD) / 2 : foot - ((value - low) / (high - low)) * (foot - HEAD);
+  const across = (kind, value) =>
+    svg('line', { class: kind, x1: AXIS_WIDTH, x2: width, y1: y(value), y2: y(value) });
+  const named = (value) =>
     svg(
-      'svg',
-      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': told },
-      svg('line', { class: 'axis', x1: 0, x2: WIDTH, y1: HEIGHT - FOOT, y2: HEIGHT - FOOT }),
-      svg('polyline', { class: 'line', points: path }),
-      svg('circle', { class: 'piece', cx: x(last.atMs), cy: y(last.value), r: 3 }),
-      svg('text', { class: 'tick', x: 0, y: HEIGHT - 6 }, `${clock(from)} UTC`),
-      svg(
-        'text',
-        { class: 'tick', x: WIDTH, y: HEIGHT - 6, 'text-anchor': 'end' },
-        `${clock(last.atMs)} UTC`,
-      ),
-    ),
-  );
+      'text',
+      { class: 'tick', x: AXIS_WIDTH - 8, y: y(value) + 4, 'text-anchor': 'end' },
+      shortValue(value),
+    );
+  const clock = (atMs) => `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
+  const path = points.map(({ atMs, value }) => `${x(atMs).toFixed(1)},${y(value).toFixed(1)}`).join(' ');
+  return [
+    ...[...new Set([low, high])].flatMap((value) => [across('grid', value), named(value)]),
+    ...(low < 0 && high > 0 ? [across('axis', 0)] : []),
+    svg('polyline', { class: 'line', points: path }),
+    svg('circle', { class: 'piece', cx: x(last.atMs), cy: y(last.value), r: 3 }),
+    svg('text', { class: 'tick', x: AXIS_WIDTH, y: HEIGHT - 6 }, clock(from)),
+    svg('text', { class: 'tick', x: width, y: HEIGHT - 6, 'text-anchor': 'end' }, clock(last.atMs)),
+  ];
+}
+
+/** A value in six signs or so: "1.2M" where the axis has no room for all of them. */
+function shortValue(value) {
+  return new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 }).format(value);
 }

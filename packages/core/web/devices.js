@@ -3,9 +3,12 @@ import { fleetMap, readingsChart } from './devices-view.js';
 import { byId, codeBlock, el, notice } from './dom.js';
 import { rememberedKey, rememberKey } from './key-session.js';
 
+const form = byId('key-form');
 const input = byId('key');
 const message = byId('message');
 const board = byId('board');
+/** So much of a key may be seen over a shoulder, as in the lists of keys. */
+const SHOWN_OF_KEY = 12;
 let chosen = null;
 
 /** One request about the key's devices. Answers the body, or throws an `Error` that may be shown. */
@@ -30,21 +33,25 @@ async function ask(method, path, body) {
 }
 
 async function showDevices() {
-  if (rememberedKey() === '') {
-    board.hidden = true;
-    return;
-  }
+  if (rememberedKey() === '') return showBoard(false);
   try {
     const { devices, earnings } = await ask('GET', '/api/devices');
     render(devices, earnings);
-    board.hidden = false;
+    showBoard(true);
     message.replaceChildren();
     const shown = devices.find(({ deviceId }) => deviceId === chosen) ?? devices[0];
     await showChart(shown?.deviceId ?? null);
   } catch (error) {
-    board.hidden = true;
+    showBoard(false);
     message.replaceChildren(notice('bad', error.message));
   }
+}
+
+/** With a key open, its devices come first; the box for another key is a button away. */
+function showBoard(isOpen) {
+  board.hidden = !isOpen;
+  byId('prefix').textContent = `${rememberedKey().slice(0, SHOWN_OF_KEY)}…`;
+  for (const each of [form, byId('lead')]) each.hidden = isOpen;
 }
 
 /** Why some of what is due waits longer than usual. */
@@ -65,7 +72,13 @@ function render(devices, earnings) {
   );
   if (devices.length === 0) {
     byId('map').replaceChildren();
-    byId('list').replaceChildren(el('p', { class: 'soft' }, 'You have no devices yet. Register one below.'));
+    byId('list').replaceChildren(
+      el(
+        'p',
+        { class: 'soft' },
+        'You have no devices yet. Register one below: it can report as soon as it has its secret.',
+      ),
+    );
     return;
   }
   byId('map').replaceChildren(fleetMap(devices, showChart));
@@ -125,10 +138,8 @@ const timeOf = (iso) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 async function showChart(deviceId) {
   chosen = deviceId;
   const chart = byId('chart');
-  if (deviceId === null) {
-    chart.replaceChildren();
-    return;
-  }
+  byId('last-day').hidden = deviceId === null;
+  if (deviceId === null) return chart.replaceChildren();
   try {
     const { readings, sensors } = await ask('GET', `/api/devices/${encodeURIComponent(deviceId)}/readings`);
     if (chosen === deviceId) chart.replaceChildren(...readingsChart(deviceId, readings, sensors));
@@ -150,7 +161,7 @@ function sensorsIn(text) {
   return Object.fromEntries(pairs.map(([name, unit = '']) => [name, unit]));
 }
 
-byId('key-form').addEventListener('submit', (event) => {
+form.addEventListener('submit', (event) => {
   event.preventDefault();
   rememberKey(input.value.trim());
   input.value = '';
@@ -160,7 +171,32 @@ byId('forget').addEventListener('click', () => {
   rememberKey('');
   void showDevices();
 });
+byId('another').addEventListener('click', () => {
+  form.hidden = false;
+  input.focus();
+});
 byId('refresh').addEventListener('click', () => void showDevices());
+/** The command of a first report, where the shop has a broker. The secret stands in it by its variable's name only. */
+function firstReport({ deviceId, mqtt }, sensors) {
+  if (mqtt === null) return [];
+  const { hostname, port } = new URL(mqtt.url);
+  const values = Object.fromEntries(Object.keys(sensors).map((name) => [name, 1]));
+  const report = `-m '{"at":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","values":${JSON.stringify(values)}}'`;
+  const command = `mosquitto_pub -h ${hostname} -p ${port} --cafile "$CA" -u ${deviceId} -P "$SECRET" \\\n  -i ${deviceId} -q 1 -t ${mqtt.topic} ${report}`;
+  return [
+    el(
+      'p',
+      { class: 'soft' },
+      'Its first report, with the secret in ',
+      el('code', {}, 'SECRET'),
+      ' and the file of the certificate authorities that you trust in ',
+      el('code', {}, 'CA'),
+      ':',
+    ),
+    codeBlock(command, 'the command of a first report'),
+  ];
+}
+
 byId('register-form').addEventListener('submit', async (event) => {
   event.preventDefault();
   const told = byId('register-message');
@@ -173,6 +209,7 @@ byId('register-form').addEventListener('submit', async (event) => {
     told.replaceChildren(
       notice('good', el('p', {}, `${made.deviceId} is registered. Save its secret now: it is shown once.`)),
       codeBlock(made.secret, 'the secret'),
+      ...firstReport(made, sensorsIn(byId('sensors').value)),
     );
     await showDevices();
   } catch (error) {

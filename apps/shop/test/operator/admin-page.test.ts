@@ -144,8 +144,9 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   assert.equal(await page.getByLabel('Token').isVisible(), false);
 
+  assert.deepEqual(await page.locator('h1:visible').allTextContents(), ['Overview']);
   const titles = await page.locator('#view h2').allTextContents();
-  assert.deepEqual(titles, ['Overview', 'Needs you', 'Today', 'Sales', 'Money', 'System']);
+  assert.deepEqual(titles, ['Needs you', 'Today', 'Sales', 'Money', 'System']);
   await page.locator('.line', { hasText: 'Your address' }).getByText('127.0.0.1').first().waitFor();
   const chart = page.getByRole('img', { name: /^Sold by day/ });
   await chart.waitFor();
@@ -218,6 +219,17 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   await sendBack.getByLabel('Reason').fill('as agreed');
   await sendBack.getByRole('button', { name: 'Send back' }).click();
   await page.getByText('On its way back: $5.00.').waitFor();
+  const ids = page.getByRole('table', { name: 'Last calls' }).getByRole('button', { name: /^Copy / });
+  const [shown, whole] = [await ids.first().textContent(), await ids.first().getAttribute('title')];
+  assert.equal(shown, `…${whole?.slice(-8)}`, 'an id is told by its end: ids of one hour begin alike');
+  const transfers = page.getByRole('table', { name: 'Last transfers' });
+  assert.equal(
+    await transfers.getByText('call, pending').count(),
+    0,
+    'what moved no money is not in the way',
+  );
+  await page.getByRole('button', { name: /^Show \d+ pending or void$/ }).click();
+  await transfers.getByText('call, pending').first().waitFor();
   await picture(page, 'account-1280');
   await assertReadable(page, 'the account');
 
@@ -297,22 +309,23 @@ test('what a customer has an id of leads to the call, its story and its refund',
   for (const width of [1280, 390]) {
     const { page, troubles } = await open(width);
     await enter(page, TOKEN);
-    await page.getByRole('link', { name: 'Find', exact: true }).click();
-    await page.getByLabel('What the customer has').fill('nothing of ours');
-    await page.getByRole('button', { name: 'Find' }).click();
+    const box = page.getByRole('searchbox', { name: 'Find what a customer has an id of' });
+    await box.fill('nothing of ours');
+    await box.press('Enter');
+    await page.getByRole('heading', { name: 'Find' }).waitFor();
     await page.getByText('Nothing has this id.').waitFor();
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
-    await page.getByLabel('What the customer has').fill(` ${customerKey} `);
-    await page.getByRole('button', { name: 'Find' }).click();
+    await box.fill(` ${customerKey} `);
+    await box.press('Enter');
     await page.getByRole('row').filter({ hasText: 'USD left' }).waitFor();
     assert(
       asked.some((url) => url.includes('/find?q=fbx_')) &&
         !asked.some((url) => url.includes(customerKey.slice(12))),
       'of a pasted key only its beginning leaves the page',
     );
-    await page.getByLabel('What the customer has').fill(` ${callId.toUpperCase()} `);
-    await page.getByRole('button', { name: 'Find' }).click();
+    await box.fill(` ${callId.toUpperCase()} `);
+    await box.press('Enter');
     await assertFits(page, 'what was found');
     await page.getByRole('link', { name: callId }).click();
     await page.getByRole('heading', { name: 'Call of first-call' }).waitFor();
@@ -363,7 +376,7 @@ test('it fits a phone and a desk, in light and dark, and can be worked by keyboa
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     for (const view of ['overview', 'keys', 'audit', `account-${customer}`]) {
       await page.goto(`${server.url}/admin#${view}`);
-      await page.locator('#view:not([aria-busy]) h2').first().waitFor();
+      await page.locator('#view:not([aria-busy]) h1').first().waitFor();
       await assertReadable(page, `${view} at ${width}`);
       if (width !== 768) await picture(page, `${view.replace(/\d+/, '')}-${width}-${scheme}`);
     }
