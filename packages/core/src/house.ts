@@ -139,6 +139,7 @@ export function assemble(
   const http = createHttpServer(house.logger, {
     lost: parts.find(({ lost }) => lost !== undefined)?.lost,
     payPage: parts.find(({ payPage }) => payPage !== undefined)?.payPage,
+    receiptPage: parts.find(({ receiptPage }) => receiptPage !== undefined)?.receiptPage,
     docUrlOf: house.docUrlOf,
   });
   http.addHook('onRoute', ({ method, url, config }) => {

@@ -11,7 +11,7 @@ import type { StartPatience } from './db/start-patience.ts';
 import type { Described } from './http/operation.ts';
 import type { AddressReader } from './http/proxy-check.ts';
 import type { RateLimit, ReturningLimit } from './http/rate-limit.ts';
-import type { LostPage, PayPage } from './http/server.ts';
+import type { LostPage, PayPage, ReceiptPage } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
 import type { Service } from './service/define.ts';
@@ -56,6 +56,8 @@ export interface Part {
   lost?: LostPage;
   /** The page for browsers that ask for what costs something. One part has it. */
   payPage?: PayPage;
+  /** The page for browsers that ask for the receipt of a payment on a chain. One part has it. */
+  receiptPage?: ReceiptPage;
   /** Headers of requests to it, beside those of any request: a browser asks before it sends them. Read for each who asks. */
   readonly requestHeaders?: readonly string[];
   /** Why it cannot sell these services, in a sentence; null: it can. */

@@ -46,6 +46,7 @@ export async function showWebhooks(ask) {
     const { webhooks } = await ask('GET', '/api/webhooks');
     const none = el('li', { class: 'soft' }, 'There is none yet.');
     byId('webhooks-line').textContent = lineOf(webhooks);
+    byId('webhook-add').open = webhooks.length === 0;
     byId('webhook-list').replaceChildren(
       ...(webhooks.length === 0 ? [none] : webhooks.map((each) => entryOf(each, attempt))),
     );
@@ -123,6 +124,7 @@ function entryOf(webhook, attempt) {
   const { webhookId, url, events, lowBalanceUsd, enabled, failingSince, missedEvents } = webhook;
   const at = `/api/webhooks/${webhookId}`;
   const deliveries = el('div', { class: 'deliveries' });
+  const switchIt = (label) => button(label, (ask) => ask('PATCH', at, { enabled: !enabled }));
   const button = (label, act, changes = true) =>
     el('button', { type: 'button', class: 'secondary', onclick: () => void attempt(act, changes) }, label);
   const told = events.map((type) =>
@@ -150,13 +152,17 @@ function entryOf(webhook, attempt) {
       'div',
       { class: 'actions' },
       enabled ? button('Send a test', (ask) => ask('POST', `${at}/test`)) : null,
-      button(enabled ? 'Switch off' : 'Switch on', (ask) => ask('PATCH', at, { enabled: !enabled })),
+      enabled ? null : switchIt('Switch on'),
+      missedEvents > 0 && enabled ? button('Send what it missed', (ask, say) => recover(ask, say, at)) : null,
+    ),
+    moreOf(
+      webhookId,
+      button('Messages', (ask) => showDeliveries(deliveries, at, ask), false),
+      button('Change address', () => showAddressForm(deliveries, webhook, attempt), false),
       button('New secret', async (ask, say) => {
         say('good', ...secretOf(await ask('POST', `${at}/rotate`, {})), 'The old one signs too for a day.');
       }),
-      button('Messages', (ask) => showDeliveries(deliveries, at, ask), false),
-      missedEvents > 0 && enabled ? button('Send what it missed', (ask, say) => recover(ask, say, at)) : null,
-      button('Change address', () => showAddressForm(deliveries, webhook, attempt), false),
+      enabled ? switchIt('Switch off') : null,
       el(
         'button',
         {
@@ -169,6 +175,24 @@ function entryOf(webhook, attempt) {
     ),
     deliveries,
   );
+}
+
+/** Which webhooks show all that can be done with them: an act draws the list again. */
+const unfolded = new Set();
+
+/** What is rarely done with a webhook, behind one word. */
+function moreOf(webhookId, ...buttons) {
+  const fold = el(
+    'details',
+    { open: unfolded.has(webhookId) },
+    el('summary', {}, 'More'),
+    el('div', { class: 'actions' }, ...buttons),
+  );
+  fold.addEventListener('toggle', () => {
+    if (fold.open) unfolded.add(webhookId);
+    else unfolded.delete(webhookId);
+  });
+  return fold;
 }
 
 /** Asks before a webhook is gone for good. */

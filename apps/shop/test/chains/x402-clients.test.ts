@@ -249,6 +249,30 @@ describe('buys, also while the app restarts, and its payment stays good', () => 
   });
 });
 
+test('whoever opens the address of a receipt sees a page, and a program gets JSON', async () => {
+  const account = await world.wallet();
+  const pay = wrapFetchWithPayment(fetch, modernClient(account));
+  const answer = await pay(`${shop.url}${FIRST_CALL.path}`, asJson(FIRST_CALL.body));
+  assert.equal(answer.status, 200, await answer.text());
+  const url = `${shop.url}/x402/receipts/${answer.headers.get('x-call-id')}`;
+  const asProgram = await fetch(url);
+  assert.equal(asProgram.headers.get('vary'), 'Accept');
+  const receipt = await jsonOf(asProgram);
+  assert.equal(receipt.status, 'delivered');
+  const page = await fetch(url, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+  assert.match(String(page.headers.get('content-type')), /^text\/html/);
+  assert.equal(page.headers.get('cache-control'), 'no-store');
+  const text = await page.text();
+  for (const told of [
+    '<h1>Receipt</h1>',
+    'Paid, and answered.',
+    '$0.05',
+    account.address,
+    receipt.transaction,
+  ])
+    assert(text.includes(told), `the page says ${told}`);
+});
+
 describe('prices above what clients pay by default', () => {
   const DEAR = { path: '/x402/agent-create-wallet', priceUnits: 2_000_000n };
 

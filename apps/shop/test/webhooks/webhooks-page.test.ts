@@ -82,6 +82,11 @@ for (const [width, scheme] of [
     for (const endMs = Date.now() + PATIENCE_MS; !(await waiting()); await pause(20))
       assert(Date.now() < endMs, 'no test was asked for');
     await sent(1);
+    assert(
+      !(await section.getByRole('button', { name: 'Add webhook' }).isVisible()),
+      'the form folds once there is one',
+    );
+    await section.getByText('More', { exact: true }).click();
     await section.getByRole('button', { name: 'Messages' }).click();
     await section.getByText('webhook.test').waitFor();
     await section.getByText('delivered').waitFor();

@@ -8,6 +8,7 @@ import type { DiscoveryContext } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 import { assetRoutes, type Pages } from './pages.ts';
 import { payPageOf } from './pay-page.ts';
+import { receiptPageOf } from './receipt-page.ts';
 import { discoveryRoutes } from './routes.ts';
 
 /** Opens what the outside reads about this server: documents and pages, rendered from what it serves. */
@@ -63,6 +64,7 @@ export function openDiscovery(
   return {
     name: 'discovery',
     payPage: payPageOf(pages, () => contextOf(0)),
+    receiptPage: receiptPageOf(pages, () => contextOf(0)),
     operations: [
       DOCUMENT_OPERATIONS,
       { ...WALLET_DOCUMENTS, offered: () => needs.x402() !== null },

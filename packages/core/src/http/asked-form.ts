@@ -16,6 +16,32 @@ export type PayPage = (about: { service: string; body: string }) => {
   body: string;
 };
 
+/** What became of a payment on a chain, as `GET /x402/receipts/{id}` tells it to programs. */
+export interface ShownReceipt {
+  id: string;
+  protocol: string;
+  service: string;
+  priceUsd: string;
+  status:
+    | 'settling'
+    | 'delivered'
+    | 'not_charged'
+    | 'paid_not_delivered'
+    | 'refund_owed'
+    | 'refunded'
+    | 'lost';
+  network: string;
+  payer: string;
+  payTo: string;
+  transaction: string | null;
+  createdAt: string;
+  settledAt: string | null;
+  refund: { state: string; amountUsd: string; transaction: string | null } | null;
+}
+
+/** The page of a receipt, for a person who opened its address. */
+export type ReceiptPage = (receipt: ShownReceipt) => ReturnType<PayPage>;
+
 interface Finished {
   status: number;
   headers: Record<string, string>;
@@ -47,9 +73,12 @@ export function inFormAsked<Answer extends Finished>(
     };
   }
   const { payPage } = request.server;
-  // A program may take a page too: whoever names JSON gets it.
-  const wantsJson = wantsType(accept, 'application/json');
-  if (status !== 402 || payPage === null || wantsJson || !wantsPage(accept)) return answer;
+  if (status !== 402 || payPage === null || !isForPerson(accept)) return answer;
   const page = payPage({ service, body });
   return { ...answer, headers: { ...headers, ...page.headers, vary: 'Accept' }, body: page.body };
+}
+
+/** Whether a person asks: a program may take a page too, and whoever names JSON gets it. */
+export function isForPerson(accept: string | undefined): boolean {
+  return wantsPage(accept) && !wantsType(accept, 'application/json');
 }

@@ -9,14 +9,14 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { wantsPage } from './accept.ts';
-import type { DocUrlOf, PayPage } from './asked-form.ts';
+import type { DocUrlOf, PayPage, ReceiptPage } from './asked-form.ts';
 import { refuseUnkeepableAddress } from './json-text.ts';
 import { type KnownAddresses, noteRoutes } from './no-route.ts';
 import { databaseAway, Problem, unavailable } from './problem.ts';
 import { instanceOf, PROBLEM_TYPE, problemDetails, wantsProblemDetails } from './problem-details.ts';
 import { withRate } from './rate-limit.ts';
 
-export type { PayPage } from './asked-form.ts';
+export type { PayPage, ReceiptPage } from './asked-form.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -26,6 +26,7 @@ declare module 'fastify' {
     /** Where a code of errors is told of; null: nowhere. */
     docUrlOf: DocUrlOf;
     payPage: PayPage | null;
+    receiptPage: ReceiptPage | null;
   }
   interface FastifyContextConfig {
     /**
@@ -103,6 +104,8 @@ interface HttpServerOptions {
   lost?: LostPage | undefined;
   /** The same for a 402. */
   payPage?: PayPage | undefined;
+  /** The same for a receipt. */
+  receiptPage?: ReceiptPage | undefined;
   /** Where each code of errors is told of; without it errors do not say. */
   docUrlOf?: DocUrlOf | undefined;
 }
@@ -112,7 +115,13 @@ interface HttpServerOptions {
  */
 export function createHttpServer(
   logger: FastifyBaseLogger,
-  { requestTimeoutMs = REQUEST_TIMEOUT_MS, lost, payPage, docUrlOf = () => null }: HttpServerOptions = {},
+  {
+    requestTimeoutMs = REQUEST_TIMEOUT_MS,
+    lost,
+    payPage,
+    receiptPage,
+    docUrlOf = () => null,
+  }: HttpServerOptions = {},
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -165,6 +174,7 @@ export function createHttpServer(
   app.decorate('knownAddresses', noteRoutes(app));
   app.decorate('docUrlOf', docUrlOf);
   app.decorate('payPage', payPage ?? null);
+  app.decorate('receiptPage', receiptPage ?? null);
   app.setNotFoundHandler((request, reply) => {
     const { method, headers } = request;
     const { problem, meant } = app.knownAddresses.noRoute(method, pathOf(request));

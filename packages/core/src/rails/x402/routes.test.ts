@@ -52,6 +52,10 @@ before(async () => {
     assert.ok(error instanceof Problem, `not a problem: ${error}`);
     return reply.code(error.status).headers(error.headers).send(error.body('request'));
   });
+  app.decorate('receiptPage', ({ id }) => ({
+    headers: { 'content-type': 'text/html' },
+    body: `<p>The receipt ${id}</p>`,
+  }));
   receiptRoutes(app, {
     settlements: store as SettlementStore,
     baseUrl: 'https://shop.test',
@@ -98,6 +102,15 @@ test('a receipt says all that is known, with amounts as exact strings', async ()
     settledAt: '2026-01-01T00:00:02.000Z',
     refund: null,
   });
+});
+
+test('a person gets a page, and whoever names JSON gets that', async () => {
+  receipt = SETTLED;
+  const asked = async (accept: string) =>
+    (await app.inject({ url: `/x402/receipts/${ID}`, headers: { accept } })).headers['content-type'];
+  assert.equal(await asked('text/html,application/xhtml+xml,*/*;q=0.8'), 'text/html');
+  for (const accept of ['*/*', 'application/json', 'text/html, application/json', 'text/html;q=0'])
+    assert.match(String(await asked(accept)), /^application\/json/, accept);
 });
 
 const owed = {

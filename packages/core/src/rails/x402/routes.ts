@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isForPerson, type ShownReceipt } from '../../http/asked-form.ts';
 import { Problem } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
 import { microsToUsd } from '../../ledger/money.ts';
@@ -38,7 +39,10 @@ export function receiptRoutes(
         },
       });
     }
-    return shown(receipt);
+    const told = shown(receipt);
+    const page = isForPerson(request.headers.accept) ? (app.receiptPage?.(told) ?? null) : null;
+    reply.header('vary', 'Accept');
+    return page === null ? told : reply.headers(page.headers).send(page.body);
   });
 
   async function found(id: string, header: string | string[] | undefined): Promise<Receipt | null> {
@@ -71,7 +75,7 @@ function signInRequired(signIn: Pick<SignInChallenge, 'fixed' | 'fresh'>, resour
   );
 }
 
-function shown(receipt: Receipt) {
+function shown(receipt: Receipt): ShownReceipt & Record<string, unknown> {
   const { payment, refund } = receipt;
   return {
     id: receipt.callId,
@@ -102,7 +106,7 @@ function shown(receipt: Receipt) {
   };
 }
 
-function statusOf({ callState, settlementState, priceMicros, refund }: Receipt): string {
+function statusOf({ callState, settlementState, priceMicros, refund }: Receipt): ShownReceipt['status'] {
   // The excess of an overpayment is refunded for an answer that was delivered.
   if (refund !== null && refund.amountMicros === priceMicros)
     return refund.state === 'paid' ? 'refunded' : 'refund_owed';
