@@ -20,8 +20,8 @@ export const PAGE_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/http/asked-form.test.ts'],
     bugs: [
       ['status !== 402 || ', ''],
-      [' || wantsJson', ''],
-      [' || !wantsPage(accept)', ''],
+      [" && !wantsType(accept, 'application/json')", ''],
+      [' || !isForPerson(accept)', ''],
       [", vary: 'Accept'", ''],
     ],
   },

@@ -115,14 +115,9 @@ interface HttpServerOptions {
  */
 export function createHttpServer(
   logger: FastifyBaseLogger,
-  {
-    requestTimeoutMs = REQUEST_TIMEOUT_MS,
-    lost,
-    payPage,
-    receiptPage,
-    docUrlOf = () => null,
-  }: HttpServerOptions = {},
+  options: HttpServerOptions = {},
 ): FastifyInstance {
+  const { requestTimeoutMs = REQUEST_TIMEOUT_MS, lost, docUrlOf = () => null } = options;
   const app = Fastify({
     loggerInstance: logger,
     // Our own lines name their request; a logger for each request would cost more than most requests.
@@ -173,8 +168,8 @@ export function createHttpServer(
   app.setErrorHandler((error: FrameworkError, request, reply) => answerError(logger, error, request, reply));
   app.decorate('knownAddresses', noteRoutes(app));
   app.decorate('docUrlOf', docUrlOf);
-  app.decorate('payPage', payPage ?? null);
-  app.decorate('receiptPage', receiptPage ?? null);
+  app.decorate('payPage', options.payPage ?? null);
+  app.decorate('receiptPage', options.receiptPage ?? null);
   app.setNotFoundHandler((request, reply) => {
     const { method, headers } = request;
     const { problem, meant } = app.knownAddresses.noRoute(method, pathOf(request));
