@@ -9,6 +9,7 @@ import { lookAtClocks } from './clocks.ts';
 import { lookAtDatabase } from './database.ts';
 import { type Finding, findingsOf, type Look, takeLooks } from './finding.ts';
 import { lookAtMail } from './mail.ts';
+import { lookAtDocuments, lookAtOperators } from './people.ts';
 import { lookAtProxies } from './proxies.ts';
 import {
   lookAtDomain,
@@ -76,7 +77,15 @@ function looksOf({ config, database, sql, dkimSelector, names, nowMs }: Examinat
     ...lookAtKeys(chains),
     ...lookAtCards(cards),
     ...lookAtMail(mail),
+    ...lookAtDocuments({
+      legal: config.house.shop.legal,
+      needed: config.house.production && cards.key !== null,
+    }),
     ...lookAtSale({ url, networks: chains.networks }),
+    lookAtOperators({
+      issuer: config.operator.settings.oidcIssuer,
+      tokens: config.operator.secrets.reveal().tokens.length,
+    }),
     lookAtWatching(config),
   ];
 }
@@ -98,22 +107,18 @@ function chainsOf(config: ExaminationParts['config'], nowMs: () => number): Chai
   };
 }
 
-/** Whether somebody can watch the server: alarms need metrics, and refunds need the operator's page. */
-function lookAtWatching({ operator, operations }: ExaminationParts['config']): Look {
+/** Whether somebody can watch the server: alarms need metrics. */
+function lookAtWatching({ operations }: ExaminationParts['config']): Look {
   const says = findingsOf('alarms');
   return {
     step: 'alarms',
-    look: async () => [
+    look: async () =>
       operations.secrets.reveal().metricsToken === null
         ? says.note(
             'METRICS_TOKEN is not set: /metrics is for internal addresses, or for nobody',
             'Set it, and the alarms of docs/metrics.md.',
           )
         : says.fine('/metrics is open to whoever has the token'),
-      operator.secrets.reveal().tokens.length === 0 && operator.settings.oidcIssuer === null
-        ? says.note('ADMIN_TOKENS is not set: there is no operator’s page, and nobody can refund', 'Set it.')
-        : says.fine('the operator’s page is open'),
-    ],
   };
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,8 +21,9 @@ import { makeCertificate } from '../../../../packages/sandbox/src/devices/certif
 import { DECLARED } from '../../src/app.ts';
 import { lookAtDatabase } from '../../src/doctor/database.ts';
 import { examine } from '../../src/doctor/examination.ts';
-import type { Finding } from '../../src/doctor/finding.ts';
+import { type Finding, takeLooks } from '../../src/doctor/finding.ts';
 import { lookAtMail } from '../../src/doctor/mail.ts';
+import { lookAtDocuments, lookAtOperators } from '../../src/doctor/people.ts';
 import { lookAtTls, type Names } from '../../src/doctor/public-address.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
@@ -153,8 +155,19 @@ test('where all is well nothing is to be mended, and each step has a word', asyn
   const steps = [...new Set(findings.map(({ step }) => step))];
   assert.deepEqual(steps, [
     ...['domain', 'tls', 'server', 'clock', 'proxy', 'database', 'disk', 'node', 'facilitator', 'settler'],
-    ...['refund key', 'cards', 'mail', 'sale', 'alarms'],
+    ...['refund key', 'cards', 'mail', 'your documents', 'sale', 'operators', 'alarms'],
   ]);
+  const page = readFileSync(join(import.meta.dirname, '../../../../docs/going-live.md'), 'utf8');
+  const table = page.split('\n## The steps\n')[1] ?? '';
+  const told = [...table.matchAll(/lines? (`[a-z -]+`(?: and `[a-z -]+`)*)/g)].flatMap(([, names = '']) =>
+    [...names.matchAll(/`([a-z -]+)`/g)].map(([, name]) => name),
+  );
+  // What it is to prove is seen by a request of one's own.
+  assert.deepEqual(
+    [...new Set(told)],
+    steps.filter((step) => step !== 'server'),
+    'the page has the same',
+  );
   const of = (step: string) => findings.filter((each) => each.step === step && each.verdict === 'fine');
   for (const step of ['server', 'clock', 'proxy', 'node', 'settler', 'refund key', 'sale', 'alarms'])
     assert(of(step).length > 0, step);
@@ -387,6 +400,51 @@ describe('mail from a domain', () => {
     const revoked = { ...texts, 'one._domainkey.example.com': ['v=DKIM1; p='], 'example.com': ['v=spf10'] };
     assert.deepEqual(await look(revoked, 'one'), ['mend', 'fine', 'mend']);
   });
+});
+
+test('documents that are missing, and links that lead nowhere', async () => {
+  const pages = await listening(
+    createHttpServer(({ url }, answer) => answer.writeHead(url === '/there' ? 200 : 404).end()),
+  );
+  const at = (path: string) => ({ kind: 'url', url: `http://127.0.0.1:${portOf(pages)}${path}` }) as const;
+  const look = async (needed: boolean) => {
+    const legal = { terms: at('/there'), privacy: at('/gone'), refunds: null, imprint: null };
+    const looks = lookAtDocuments({ legal, needed });
+    return (await takeLooks(looks, { withinMs: PATIENT_MS, plain: String })).map(
+      ({ verdict, found: told }) => `${verdict}: ${told}`,
+    );
+  };
+  const links = ['fine: Terms is there', 'mend: PRIVACY leads to an answer of 404'];
+  assert.deepEqual(await look(true), ['mend: buyers are not shown REFUNDS, IMPRINT', ...links]);
+  assert.deepEqual(await look(false), ['note: buyers are not shown REFUNDS, IMPRINT', ...links]);
+  pages.close();
+});
+
+test('a sign-in provider that is another, or away', async () => {
+  let issuer = '';
+  const provider = await listening(
+    createHttpServer(({ url }, answer) => {
+      if (url !== '/.well-known/openid-configuration') return answer.writeHead(404).end();
+      return answer.end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/authorize` }));
+    }),
+  );
+  const own = `http://127.0.0.1:${portOf(provider)}`;
+  const look = async (asked: string | null, tokens: number) => {
+    const told = await takeLooks([lookAtOperators({ issuer: asked, tokens })], {
+      withinMs: PATIENT_MS,
+      plain: () => 'it is away',
+    });
+    return told.map(({ verdict, found: words }) => `${verdict}: ${words}`)[0];
+  };
+  issuer = own;
+  assert.match(String(await look(own, 0)), /^fine: /);
+  assert.match(String(await look(own, 2)), /^note: .* 2 tokens are configured/);
+  assert.equal(await look(`${own}/other`, 0), 'mend: the sign-in provider answers 404');
+  issuer = 'https://somebody.example';
+  assert.equal(await look(own, 0), 'mend: the sign-in provider names another issuer');
+  provider.close();
+  assert.match(String(await look(own, 0)), /^mend: it could not be looked at/);
+  assert.match(String(await look(null, 0)), /^note: there is no operator’s page/);
 });
 
 test('a certificate that nobody else accepts', async () => {
