@@ -238,6 +238,7 @@ describe('a table has one owner,', () => {
     solana_yield_unread: 'yield',
     solana_yield_walks: 'yield',
     sold_keys: 'sold-keys',
+    source_budgets: 'upstreams',
     sql_functions: 'db',
     sql_triggers: 'db',
     status_looks: 'status',

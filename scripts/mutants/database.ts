@@ -40,6 +40,18 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
       ['this.#perMs / processes', 'this.#perMs'],
       ['Math.max(1, this.#capacity / processes)', 'this.#capacity'],
       ['Math.max(1, this.#capacity / processes)', 'this.#capacity / processes'],
+      ['missing - ageMs * perMs', 'missing'],
+    ],
+  },
+  {
+    file: 'packages/catalogue/src/upstreams/kept-budgets.ts',
+    tests: ['packages/catalogue/src/upstreams/kept-budgets.test.ts'],
+    bugs: [
+      ['budgets.get(source)?.inherit(missing, ageMs)', 'void [missing, ageMs, source]'],
+      [" and at < now() - ${ENDED_AFTER_MS} * interval '1 ms'", ''],
+      ['order by at desc limit 1)', 'order by at desc)'],
+      ['!hasTakenOver && ', ''],
+      ['if (used.length === 0 && !hasWritten) return;', 'if (used.length === 0) return;'],
     ],
   },
   {

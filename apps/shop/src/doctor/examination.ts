@@ -2,6 +2,7 @@
 import { upstreamsOf } from '@farebox/catalogue/data-lists/part';
 import type { Database } from '@farebox/core/db/connection';
 import { nodesOf } from '@farebox/core/rails/x402/networks';
+import { NO_LEGAL } from '@farebox/core/words/legal';
 import type { createApp } from '../app.ts';
 import { lookAtCards } from './cards.ts';
 import { type ChainParts, lookAtFacilitators, lookAtKeys, lookAtNodes } from './chains.ts';
@@ -78,7 +79,7 @@ function looksOf({ config, database, sql, dkimSelector, names, nowMs }: Examinat
     ...lookAtCards(cards),
     ...lookAtMail(mail),
     ...lookAtDocuments({
-      legal: config.house.shop.legal,
+      legal: config.house.shop.legal ?? NO_LEGAL,
       needed: config.house.production && cards.key !== null,
     }),
     ...lookAtSale({ url, networks: chains.networks }),

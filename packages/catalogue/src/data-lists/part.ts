@@ -9,6 +9,7 @@ import {
   UPSTREAM_NAMES,
   type UpstreamName,
 } from '../upstreams/index.ts';
+import { createKeptBudgets } from '../upstreams/kept-budgets.ts';
 import { createDataLists, type DataLists } from './data-lists.ts';
 import { createSourceMetrics } from './metrics.ts';
 
@@ -51,6 +52,7 @@ export function openSources(
     },
   });
   const { lists } = dataLists;
+  const kept = createKeptBudgets(pools.sql, { budgets: upstreams.budgets, nowMs });
   const terms = termsOfSources((name) => settings.upstreams[name].isTermsOpen === true);
   const open = terms.filter(({ isAgreedTo }) => isAgreedTo === false).map(({ name }) => name);
   if (open.length > 0)
@@ -71,7 +73,9 @@ export function openSources(
       setBy: 'UPSTREAM_OFAC_BASE_URL',
       forPayer: () => lists,
     },
+    prepare: (patience) => patience.take(kept.takeOver),
     jobs: [
+      { name: 'keep-source-budgets', intervalMs: 1_000, run: kept.keep },
       {
         name: 'fetch-data-lists',
         intervalMs: 30_000,

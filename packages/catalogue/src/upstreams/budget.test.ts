@@ -42,3 +42,18 @@ test('a call that can wait gets the next token, which nobody else gets', () => {
   nowMs += 1_000;
   assert.equal(budget.take(0), 1_000, 'it is gone to the one that waited');
 });
+
+test('what a process that ended had used up is used up, less what has come back since', () => {
+  let nowMs = 0;
+  const ended = new Budget(60, 30, () => nowMs);
+  assert.equal(takeAll(ended), 30);
+  nowMs += 2_000;
+  assert.equal(ended.missing(), 28);
+  const next = new Budget(60, 30, () => nowMs);
+  assert.equal(next.missing(), 0);
+  next.inherit(ended.missing(), 3_000);
+  assert.equal(takeAll(next), 5);
+  const late = new Budget(60, 30, () => nowMs);
+  late.inherit(28, 60_000);
+  assert.equal(takeAll(late), 30, 'all of it has come back');
+});

@@ -25,6 +25,31 @@ export class Budget {
   }
 
   take(patienceMs: number, count = 1): number {
+    const { perMs } = this.#refill();
+    const waitMs = this.#tokens < count ? Math.ceil((count - this.#tokens) / perMs) : 0;
+    if (waitMs <= patienceMs) this.#tokens -= count;
+    return waitMs;
+  }
+
+  /** How many tokens this process's share lacks. */
+  missing(): number {
+    const { capacity } = this.#refill();
+    return capacity - this.#tokens;
+  }
+
+  /**
+   * Takes over from a process that has ended: what it had used up is used up.
+   *
+   * @param missing tokens that its share lacked
+   * @param ageMs how long ago that was; so much has come back since
+   */
+  inherit(missing: number, ageMs: number): void {
+    const { perMs } = this.#refill();
+    this.#tokens -= Math.max(0, missing - ageMs * perMs);
+  }
+
+  /** Adds what has come back until now. */
+  #refill(): { perMs: number; capacity: number } {
     const now = this.#nowMs();
     const { count: processes } = this.#replicas;
     const perMs = this.#perMs / processes;
@@ -32,8 +57,6 @@ export class Budget {
     const capacity = Math.max(1, this.#capacity / processes);
     this.#tokens = Math.min(capacity, this.#tokens + (now - this.#atMs) * perMs);
     this.#atMs = now;
-    const waitMs = this.#tokens < count ? Math.ceil((count - this.#tokens) / perMs) : 0;
-    if (waitMs <= patienceMs) this.#tokens -= count;
-    return waitMs;
+    return { perMs, capacity };
   }
 }

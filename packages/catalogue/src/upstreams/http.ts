@@ -39,6 +39,8 @@ export interface UpstreamConfig {
 
 export interface UpstreamConnection {
   http: UpstreamHttp;
+  /** How many requests it may be sent now. */
+  budget: Budget;
   health(): SourceHealth;
   close(): Promise<void>;
 }
@@ -100,7 +102,7 @@ export function connectUpstream<Api>(
   config: UpstreamConfig,
   parts: UpstreamParts,
 ): UpstreamConnection {
-  const { nowMs, replicas = ALONE } = parts;
+  const { nowMs } = parts;
   const wire = new Wire(definition, () => config.apiKey, parts);
   const breaker = makeBreaker();
   const cache = new LRUCache<string, CacheEntry>({
@@ -108,8 +110,7 @@ export function connectUpstream<Api>(
     sizeCalculation: (entry) => Math.max(1, entry.bytes),
   });
   const inFlight = new Map<string, Flight>();
-  const perMinute = perMinuteOf(definition, config);
-  const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs, replicas);
+  const { perMinute, budget } = budgetOf(definition, config, parts);
   let openedAtMs: number | null = null;
   breaker.onBreak(() => {
     openedAtMs = nowMs();
@@ -295,6 +296,7 @@ export function connectUpstream<Api>(
         return { value: rest(events), source: sourceOf(definition, shown, entry, false) };
       },
     },
+    budget,
     health() {
       const state: SourceState = notConfigured !== null ? 'not_configured' : isDown() ? 'down' : 'up';
       return {
@@ -432,6 +434,17 @@ function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
     headers: { ...(key === null ? {} : { 'idempotency-key': key }), ...lowerCased(headers) },
     ...(content === undefined ? {} : { body: content }),
   };
+}
+
+/** What was agreed with an upstream, of which this process has its share. */
+function budgetOf(
+  definition: UpstreamDefinition<unknown>,
+  config: UpstreamConfig,
+  { nowMs, replicas = ALONE }: UpstreamParts,
+): { perMinute: number; budget: Budget } {
+  const perMinute = perMinuteOf(definition, config);
+  const burst = definition.burst ?? Math.max(5, perMinute / 2);
+  return { perMinute, budget: new Budget(perMinute, burst, nowMs, replicas) };
 }
 
 /** Why the configuration keeps an upstream from being asked; null when it may be. */

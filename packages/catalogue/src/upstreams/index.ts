@@ -41,6 +41,7 @@ import { solana } from './adapters/solana.ts';
 import { sourcify } from './adapters/sourcify.ts';
 import { uksanctions } from './adapters/uksanctions.ts';
 import { unsc } from './adapters/unsc.ts';
+import type { Budget } from './budget.ts';
 import { inCall } from './call-scope.ts';
 import type { UpstreamDefinition } from './define.ts';
 import { connectUpstream, type UpstreamConfig, type UpstreamConnection, type UpstreamParts } from './http.ts';
@@ -102,6 +103,8 @@ export const UPSTREAM_NAMES = Object.keys(UPSTREAMS) as UpstreamName[];
 
 export interface ConnectedUpstreams extends Sources {
   apis: Upstreams;
+  /** How many requests each may be sent now, by its name. */
+  budgets: ReadonlyMap<string, Budget>;
   close(): Promise<void>;
 }
 
@@ -125,6 +128,7 @@ export function connectUpstreams(
     apis: Object.fromEntries(
       UPSTREAM_NAMES.map((name) => [name, UPSTREAMS[name].open(connection(name).http)]),
     ) as Upstreams,
+    budgets: new Map([...connections].map(([name, { budget }]) => [name, budget])),
     health: (name) => connection(name).health(),
     inCall,
     async close() {

@@ -36,7 +36,7 @@ export interface ShownReceipt {
   transaction: string | null;
   createdAt: string;
   settledAt: string | null;
-  refund: { state: string; amountUsd: string; transaction: string | null } | null;
+  refund: { state: string; amountUsd: string; transaction: string | null; reason: string } | null;
 }
 
 /** The page of a receipt, for a person who opened its address. */
