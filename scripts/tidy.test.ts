@@ -161,7 +161,9 @@ describe('a table has one owner,', () => {
     call_identities: 'paid-call',
     call_shares: 'paid-call',
     call_spending: 'paid-call',
+    call_archives: 'history',
     calls: 'paid-call',
+    calls_carried: 'history',
     calls_left_open: 'paid-call',
     calls_open_since: 'paid-call',
     calls_rest: 'paid-call',
@@ -189,6 +191,7 @@ describe('a table has one owner,', () => {
     key_addresses: 'webhooks',
     key_links: 'cards',
     ledger_accounts: 'ledger',
+    ledger_carried: 'ledger',
     ledger_closed_balances: 'ledger',
     ledger_day_moves: 'ledger',
     ledger_days: 'ledger',
@@ -280,7 +283,14 @@ describe('a table has one owner,', () => {
     ],
     cards: [
       'a purchase goes to its account, a debt follows what was spent of it',
-      ...['account_freezes', 'api_keys', 'calls', 'credit_origins', 'ledger_accounts', 'ledger_transfers'],
+      ...['account_freezes', 'api_keys', 'calls', 'calls_carried', 'credit_origins', 'ledger_accounts'],
+      'ledger_transfers',
+    ],
+    db: ['a week that is archived is not made again', 'call_archives'],
+    history: [
+      'a week leaves once nothing of it is open, and nothing leaves that is named',
+      ...['calls_rest', 'ledger_carried', 'ledger_days', 'ledger_days_head', 'refunds', 'sales_folded'],
+      ...['sales_open', 'settlements', 'undelivered_calls'],
     ],
     keys: [
       'a key is shown with what it has and has spent, a trial with what is left of it, and none is forgotten that is named',
@@ -290,7 +300,8 @@ describe('a table has one owner,', () => {
     operator: [
       'the operator sees all that there is',
       ...['account_debts', 'account_freezes', 'api_keys', 'call_answers', 'call_shares', 'call_spending'],
-      ...['calls', 'card_events', 'card_orders', 'ledger_accounts', 'ledger_transfers', 'paid_requests'],
+      ...['call_archives', 'calls', 'calls_carried', 'card_events', 'card_orders', 'ledger_accounts'],
+      ...['ledger_transfers', 'paid_requests'],
       ...['refunds', 'sales_days', 'sales_folded', 'sales_open', 'settlements', 'transfer_days'],
       ...[
         'trial_claims',
@@ -305,8 +316,8 @@ describe('a table has one owner,', () => {
     ],
     'paid-call': [
       'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, a new card’s, or went back',
-      ...['account_debts', 'api_keys', 'card_orders', 'credit_origins', 'ledger_accounts'],
-      ...['ledger_transfers', 'operator_acts', 'replicas', 'trial_credits'],
+      ...['account_debts', 'api_keys', 'call_archives', 'calls_carried', 'card_orders', 'credit_origins'],
+      ...['ledger_accounts', 'ledger_transfers', 'operator_acts', 'replicas', 'trial_credits'],
     ],
     rails: ['the audit holds settlements against their chain', 'settlements'],
     secrets: [

@@ -93,6 +93,11 @@ export const CORE: House = {
       because: 'It decides when background work runs; what the work is, the other parts know.',
     },
     {
+      room: 'history/',
+      knows: ['db/'],
+      because: 'Archives know tables, and move no money.',
+    },
+    {
       room: 'keys/',
       knows: ['ledger/', 'http/', 'db/', 'secrets/secrets.ts'],
       because: 'Keys lead to accounts; they know no calls.',
@@ -145,7 +150,16 @@ export const CORE: House = {
     },
     {
       room: 'paid-call/',
-      knows: ['service/', 'keys/root-buyer.ts', 'ledger/', 'http/', 'db/', 'secrets/secrets.ts', 'tracing/'],
+      knows: [
+        'service/',
+        'history/',
+        'keys/root-buyer.ts',
+        'ledger/',
+        'http/',
+        'db/',
+        'secrets/secrets.ts',
+        'tracing/',
+      ],
       because: 'The paid call knows services by their declaration, and rails by their interface alone.',
     },
     {

@@ -6,6 +6,7 @@ import { upstreamsOf } from '@farebox/catalogue/upstreams/declared';
 import { databaseOf, readConfig } from '@farebox/core/config';
 import { openDatabase } from '@farebox/core/db/open';
 import { booksOf } from '@farebox/core/declared';
+import { proveArchives } from '@farebox/core/history/prove-archives';
 import type { Books } from '@farebox/core/ledger/books';
 import { microsToUsd } from '@farebox/core/ledger/money';
 import { type BooksVerdicts, createBooksVerdicts } from '@farebox/core/operator/books-verdict';
@@ -57,10 +58,13 @@ await runCommand('npm run books [-- --json]', async () => {
     const chains = await Promise.all([x402.audit(), mpp?.audit(database.sql) ?? []])
       .then((audits) => audits.flat())
       .finally(() => Promise.all([x402.close(), mpp?.close()]));
-    const balanced = books.balanced && chains.every(({ findings }) => findings.length === 0);
-    process.stdout.write(
-      values.json ? asJson({ ...books, balanced, chains }) : asText(books, chains, balanced),
-    );
+    const archives = await proveArchives(database.patient, config.paidCall.settings.historyFolder);
+    const balanced =
+      books.balanced &&
+      archives.every(({ ok }) => ok) &&
+      chains.every(({ findings }) => findings.length === 0);
+    const proved = { ...books, checks: [...books.checks, ...archives], balanced };
+    process.stdout.write(values.json ? asJson({ ...proved, chains }) : asText(proved, chains, balanced));
     return balanced ? 0 : 1;
   } finally {
     await database.close();

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../db/connection.ts';
 import { houseAccountName } from './accounts.ts';
 import { type OpenDays, openDays } from './closed-days.ts';
-import { IN_AN_ARCHIVE, LEDGER_RULES } from './ledger-rules.ts';
+import { LEDGER_RULES } from './ledger-rules.ts';
 import type { Audited } from './rule.ts';
 
 export interface BooksCheck {
@@ -116,11 +116,10 @@ async function sumsOf(
   checks: BooksCheck[],
   open: OpenDays | null,
 ): Promise<Books> {
-  // What closed days hold, or, where nothing is taken as given, what is left of days whose transfers stand in files.
+  // What closed days hold, or, where nothing is taken as given, what was carried of transfers that stand in files.
   const given =
     open === null
-      ? `select account_id as account, credits_posted - debits_posted as amount from ledger_day_moves m
-         where ${IN_AN_ARCHIVE}`
+      ? `select account_id as account, credits_posted - debits_posted as amount from ledger_carried`
       : `select account_id, credits_posted - debits_posted from ledger_closed_balances`;
   const since = open === null ? '' : `and created_at >= ${open.since}`;
   const house = await transaction.unsafe<{ account: bigint; net: bigint }[]>(`
@@ -135,10 +134,13 @@ async function sumsOf(
       select coalesce(sum(credits_posted - debits_posted), 0)::bigint as owed,
              coalesce(sum(debits_pending), 0)::bigint as reserved
       from ledger_accounts where not house`;
+  // But for those of calls that were begun and released on one day, which do not stay.
   const [counted] = await transaction.unsafe<{ transfers: bigint }[]>(`
-      select (select count(*) from ledger_transfers where true ${since}) + (
-        select coalesce(sum(transfers), 0) from ledger_days where ${open === null ? 'archived_at is not null' : 'true'}
-      )::bigint as transfers`);
+      select (select count(*) from ledger_transfers where true ${since}) - 2 * (
+        select count(*) from ledger_transfers e join ledger_transfers t on t.account_id = e.account_id and t.id = e.id
+        where e.phase = 4 and t.phase = 2 ${since.replaceAll('created_at', 'e.created_at')}
+          and (t.created_at at time zone 'UTC')::date = (e.created_at at time zone 'UTC')::date
+      ) + (select coalesce(sum(transfers), 0) from ${open === null ? 'ledger_carried' : 'ledger_days'})::bigint as transfers`);
   const totals: Record<string, unknown> = {};
   for (const part of parts) {
     const queries = { ...part.totals, ...(open === null ? {} : part.totalsOfOpenDays) };

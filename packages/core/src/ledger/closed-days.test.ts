@@ -22,7 +22,7 @@ before(async () => {
 });
 beforeEach(async () => {
   await database.sql`
-    truncate ledger_transfers, ledger_days, ledger_day_moves, ledger_closed_balances`;
+    truncate ledger_transfers, ledger_days, ledger_day_moves, ledger_closed_balances, ledger_carried`;
   await database.sql`
     update ledger_days_head set open_day = null, digest = decode(repeat('00', 32), 'hex'), marked_at = '-infinity',
       marked_xid = '0'`;
@@ -271,17 +271,18 @@ test('a transfer that bears the time of a closed day is found: by its balance at
   );
 });
 
-test('days whose transfers stand in a file are proved by what they moved, and nothing may come back into them', async () => {
+test('days whose transfers stand in files are proved by what is carried of them, and nothing may come back into them', async () => {
   await someDays();
   const held = await moved({ day: 2, side: 'debit', phase: 2, micros: 6 });
   await moved({ day: 3, side: 'debit', phase: 3, micros: 6, id: held });
   await close(dayOf(3));
-  const archive = async (last: string) => {
-    await database.sql`update ledger_days set archived_at = now() where day <= ${last}::date`;
-    await database.sql`delete from ledger_transfers where created_at < ${last}::date + interval '1 day'`;
-  };
   const before = await proveBooks(database.patient, []);
-  await archive(dayOf(2));
+  await database.sql`
+    insert into ledger_carried (week, day, account_id, transfers, debits_pending, debits_posted, credits_pending, credits_posted)
+    select 'w20200106', m.day, m.account_id, (
+      select count(*) from ledger_transfers t where t.account_id = m.account_id and (t.created_at at time zone 'UTC')::date = m.day
+    ), m.debits_pending, m.debits_posted, m.credits_pending, m.credits_posted from ledger_day_moves m`;
+  await database.sql`delete from ledger_transfers`;
   assert.deepEqual([await failed('open days'), await failed('everything')], [[], []]);
   const { house, transfers, customersMicros } = await proveBooks(database.patient, []);
   assert.deepEqual(
@@ -294,6 +295,24 @@ test('days whose transfers stand in a file are proved by what they moved, and no
   );
   await moved({ day: 1, micros: 9 });
   assert.match((await failed('everything')).join('\n'), new RegExp(`closed day ${dayOf(1)} was closed`));
+});
+
+test('calls that were begun and released on one day leave no trace in its digest, and others do', async () => {
+  await someDays();
+  const released = await moved({ day: 0, side: 'debit', phase: 2, micros: 9 });
+  await moved({ day: 0, hours: 13, side: 'debit', phase: 4, micros: 9, id: released });
+  const later = await moved({ day: 0, side: 'debit', phase: 2, micros: 7, account: 1_001n });
+  await moved({ day: 1, side: 'debit', phase: 4, micros: 7, id: later, account: 1_001n });
+  const only = await moved({ day: 3, side: 'debit', phase: 2, micros: 5, account: 1_001n });
+  await moved({ day: 3, hours: 13, side: 'debit', phase: 4, micros: 5, id: only, account: 1_001n });
+  await close(dayOf(4));
+  const before = await proveBooks(database.patient, []);
+  await database.sql`delete from ledger_transfers where id in (${released}, ${only})`;
+  assert.deepEqual([await failed('open days'), await failed('everything')], [[], []]);
+  const { transfers } = await proveBooks(database.patient, []);
+  assert.equal(transfers, before.transfers);
+  await database.sql`delete from ledger_transfers where id = ${later}`;
+  assert.match((await failed('everything')).join('\n'), new RegExp(`closed day ${dayOf(0)} was closed with`));
 });
 
 test('a proof of open days gives up when somebody closes one meanwhile', async () => {

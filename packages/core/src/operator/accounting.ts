@@ -3,7 +3,7 @@
  * the ledger's lines add up to the balances that `npm run books` proves.
  */
 import type { Database } from '../db/connection.ts';
-import { houseAccountName } from '../ledger/accounts.ts';
+import { HOUSE_ACCOUNTS, houseAccountName } from '../ledger/accounts.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { DeclaredCost } from './margin.ts';
 
@@ -74,15 +74,21 @@ async function movedOn(sql: Database, dayMs: number): Promise<readonly Moved[]> 
   return sql.begin('isolation level repeatable read read only', async (transaction) => {
     await transaction`select set_config('statement_timeout', ${String(DAY_TIMEOUT_MS)}, true)`;
     return transaction<Moved[]>`
-      select t.code, case when t.debit_account < 1000 then t.debit_account else 1000 end as debit,
-             case when t.credit_account < 1000 then t.credit_account else 1000 end as credit,
-             c.service, o.dispute is not null as disputed, count(*) as transfers, sum(t.amount_micros)::bigint as micros
-      from ledger_transfers t
-      left join calls c on t.code = 'call' and c.account_id = t.account_id and c.id = t.id
-      left join card_orders o on t.code in ('card_reversal', 'card_reversal_undone')
-        and o.id = substring(t.note from '^order ([0-9a-f-]{36})$')::uuid
-      where t.phase in (1, 3) and t.created_at >= ${from} and t.created_at < ${to}
-      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`;
+      select code, debit, credit, service, disputed, sum(transfers)::bigint as transfers, sum(micros)::bigint as micros from (
+        select t.code, case when t.debit_account < 1000 then t.debit_account else 1000 end as debit,
+               case when t.credit_account < 1000 then t.credit_account else 1000 end as credit,
+               c.service, o.dispute is not null as disputed, 1 as transfers, t.amount_micros as micros
+        from ledger_transfers t
+        left join calls c on t.code = 'call' and c.account_id = t.account_id and c.id = t.id
+        left join card_orders o on t.code in ('card_reversal', 'card_reversal_undone')
+          and o.id = substring(t.note from '^order ([0-9a-f-]{36})$')::uuid
+        where t.phase in (1, 3) and t.created_at >= ${from} and t.created_at < ${to}
+        union all
+        -- Calls that stand in archives: credits paid for all of them.
+        select 'call', 1000, ${String(HOUSE_ACCOUNTS.revenue_credits)}::bigint, service, false, charged, spent_micros
+        from calls_carried where day = (${from}::timestamptz at time zone 'UTC')::date and charged > 0
+      ) moved group by 1, 2, 3, 4, 5
+      order by 1, 2, 3, 4, 5`;
   });
 }
 

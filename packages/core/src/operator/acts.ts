@@ -21,6 +21,7 @@ import {
   type PaymentRefunds,
 } from './act.ts';
 import { ActLog, type Doing, type Subject } from './act-log.ts';
+import { refuseArchived } from './archived-call.ts';
 import { type Gift, refuseAlone } from './given-alone.ts';
 import { type OrderRefund, OrderRefunds } from './order-refunds.ts';
 
@@ -260,7 +261,9 @@ async function chargedCall(
   >`
     select c.state, c.key_id, c.price_micros, t.credit_account as revenue from calls c
     join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-    where c.account_id = ${String(accountId)} and c.id = ${callId}`;
+    where c.account_id = ${String(accountId)} and c.id = ${callId} for key share of c`;
+  // Read after the call is locked: a week is sealed when nobody has a call of it.
+  await refuseArchived(transaction, callId);
   if (call === undefined) throw new Problem(404, 'NO_SUCH_CALL', 'This account has no such call.');
   if (call.state !== 1 || call.revenue !== HOUSE_ACCOUNTS.revenue_credits)
     throw new Problem(

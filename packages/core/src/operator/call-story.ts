@@ -3,6 +3,7 @@ import type { Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
+import { refuseArchived } from './archived-call.ts';
 
 const REQUESTS_SHOWN = 50;
 const CALL_STATES = ['running', 'captured', 'released', 'settling'] as const;
@@ -75,6 +76,7 @@ interface StoryRow {
  * @param on one snapshot
  * @param accountId the customer's; null for a call that a chain paid
  * @returns null when there is no such call
+ * @throws Problem 410 when its week is archived
  */
 export async function callStory(
   on: Transaction,
@@ -95,7 +97,10 @@ export async function callStory(
     left join ledger_transfers t on t.account_id = c.account_id and t.id = ${transferIdFor(`refund:${callId}`)}
       and t.code <> 'onchain_refund'
     where c.account_id = ${account} and c.id = ${callId}`;
-  if (row === undefined) return null;
+  if (row === undefined) {
+    await refuseArchived(on, callId);
+    return null;
+  }
   return {
     callId,
     accountId: accountId === null ? null : String(accountId),

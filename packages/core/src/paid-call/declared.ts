@@ -1,7 +1,11 @@
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
 import { declare, whole } from '../declared.ts';
 import { CALL_BOOKS } from './inside/books-rules.ts';
 
 const HOUR_MS = 3_600_000;
+/** Longer than a year's books, and than anybody may still dispute the card payment that paid for a call. */
+const FEWEST_HISTORY_DAYS = 400;
 
 export const PAID_CALL = declare({
   name: 'paidCall',
@@ -66,5 +70,23 @@ export const PAID_CALL = declare({
       shape: whole(100, 600_000),
       fallback: '5000',
     },
+    historyDays: {
+      name: 'HISTORY_DAYS',
+      describe:
+        'After how many days a week of calls is written to files and leaves the database ([history.md](history.md)); without it, never',
+      shape: whole(FEWEST_HISTORY_DAYS, 36_500),
+      fallback: null,
+    },
+    historyFolder: {
+      name: 'HISTORY_FOLDER',
+      describe:
+        'The folder for these files, by its absolute path. All replicas must see it, and your backups must hold it',
+      shape: z.string().max(1_000).refine(isAbsolute, 'must be an absolute path'),
+      fallback: null,
+    },
   },
+  problems: ({ historyDays, historyFolder }) =>
+    typeof historyDays === 'number' && historyFolder === null
+      ? ['HISTORY_FOLDER is missing: what HISTORY_DAYS takes out of the database needs a place']
+      : [],
 });

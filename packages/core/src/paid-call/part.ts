@@ -1,4 +1,6 @@
 import { createReplica } from '../db/replicas.ts';
+import { type ArchiveNeeds, archiveWeeks } from '../history/archive-weeks.ts';
+import { dropReleased } from '../history/drop-released.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -40,6 +42,7 @@ const ROWS_DROPPED_AT_ONCE = 1_000;
 const SHARES_PAID_AT_ONCE = 500;
 const WEEKS_MADE_EVERY_MS = 600_000;
 const REQUESTS_NOTED_EVERY_MS = 2_000;
+const HISTORY_EVERY_MS = 600_000;
 
 /** What the doors of the paid call share. */
 export type SharedByDoors = Omit<PaidCallParts, 'rails' | 'door'>;
@@ -79,6 +82,9 @@ interface SalesSettings {
   rateLimitPerKey: number;
   maxConcurrentCalls: number;
   maxConcurrentCallsPerKey: number;
+  /** Null, or not given: calls stay in the database. */
+  historyDays?: number | null;
+  historyFolder?: string | null;
 }
 
 interface SalesNeeds {
@@ -157,7 +163,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     // Runs first, so that whatever a lost process holds is released while other parts wait for locks.
     prepare: (patience) => patience.take(replica.start),
     notReady: async () => replica.notReady(),
-    jobs: jobsOf(records, settings),
+    jobs: [...jobsOf(records, settings), ...historyJobs(house, settings)],
     metrics: needs.metrics.registry,
     queues: [undelivered.queue],
     // Of what is undelivered nobody else knows: it may have been charged.
@@ -371,6 +377,27 @@ function jobsOf(
       name: 'pay-refunds',
       intervalMs,
       run: async (stopping) => void (await settlementFinisher.payRefunds(stopping)),
+    },
+  ];
+}
+
+/** What takes old calls out of the database. */
+function historyJobs({ pools, nowMs, logger }: House, { historyDays, historyFolder }: SalesSettings): Job[] {
+  const released: Job = {
+    name: 'drop-released-calls',
+    intervalMs: HISTORY_EVERY_MS,
+    run: async (stopping) => void (await dropReleased(pools.patient, nowMs, stopping)),
+  };
+  if (historyDays == null || historyFolder == null) return [released];
+  const report: ArchiveNeeds['report'] = (week, step, detail) =>
+    logger.info({ week, step, detail }, 'archive of a week of calls');
+  const needs = { pools, nowMs, historyDays, folder: historyFolder, report };
+  return [
+    released,
+    {
+      name: 'archive-weeks',
+      intervalMs: HISTORY_EVERY_MS,
+      run: async (stopping) => void (await archiveWeeks(needs, () => stopping?.aborted !== true)),
     },
   ];
 }

@@ -52,6 +52,7 @@ export function createHandOver(parts: {
 export async function isUnusedKey(sql: Database, keyId: bigint): Promise<Buffer | null> {
   const [row] = await sql<{ digest: Buffer }[]>`
     select k.digest from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'
-      and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)`;
+      and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)
+      and not exists (select 1 from calls_carried c where c.account_id = k.account_id and c.key_id = k.id)`;
   return row?.digest ?? null;
 }

@@ -29,11 +29,11 @@ BEGIN
     credits_pending = b.credits_pending + excluded.credits_pending,
     credits_posted = b.credits_posted + excluded.credits_posted;
 
-  SELECT * INTO made FROM ledger_day_transfers(closing);
+  SELECT * INTO made FROM ledger_day_transfers(closing, true, NULL);
   moves := ledger_moves_digest(closing);
   chained := ledger_day_digest(head.digest, closing, made.transfers, made.digest, moves);
-  INSERT INTO ledger_days (day, transfers, transfers_digest, moves_digest, digest)
-  VALUES (closing, made.transfers, made.digest, moves, chained);
+  INSERT INTO ledger_days (day, transfers, transfers_digest, moves_digest, digest, released_apart)
+  VALUES (closing, made.transfers, made.digest, moves, chained, true);
   UPDATE ledger_days_head SET open_day = closing + 1, digest = chained;
   RETURN closing;
 END

@@ -98,9 +98,12 @@ const CALL_RULES: readonly Rule[] = [
     sql: `select coalesce(s.account_id, c.account_id) as account_id, coalesce(s.service, c.service) as service,
                  coalesce(s.day, c.day) as day, s.spent_micros, c.spent
           from call_spending s full join (
-            select account_id, service, (finished_at at time zone 'UTC')::date as day, sum(price_micros) as spent,
-                   count(*) as calls
-            from calls where state = 1 and account_id >= 1000 group by 1, 2, 3
+            select account_id, service, day, sum(spent) as spent, sum(calls) as calls from (
+              select account_id, service, (finished_at at time zone 'UTC')::date as day, price_micros as spent, 1 as calls
+              from calls where state = 1 and account_id >= 1000
+              union all
+              select account_id, service, day, spent_micros, calls from calls_carried
+            ) captured group by 1, 2, 3
           ) c on c.account_id = s.account_id and c.service = s.service and c.day = s.day
           where s.spent_micros is distinct from c.spent or s.calls is distinct from c.calls limit 1`,
     // A call that credits pay ends within a day. Spending without any call is found by the whole proof.
@@ -132,7 +135,10 @@ export const CALL_BOOKS: Audited = {
   },
   totals: {
     calls: `
-      select count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
+      select count(*) filter (where state = 1) + (
+               select coalesce(sum(captured), 0) from call_archives where dropped_at is not null)::bigint as captured,
+             count(*) filter (where state = 2) + (
+               select coalesce(sum(released), 0) from call_archives where dropped_at is not null)::bigint as released,
              count(*) filter (where state in (0, 3)) as open from calls`,
     onChain: `
       select (select count(*) from settlements where state in (0, 3)) as settling,
