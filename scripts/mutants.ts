@@ -9,6 +9,7 @@ import { DEVICES_MUTANTS } from './mutants/devices.ts';
 import { DOCTOR_MUTANTS } from './mutants/doctor.ts';
 import { EXECUTION_MUTANTS } from './mutants/execution.ts';
 import { GATE_MUTANTS } from './mutants/gate.ts';
+import { HISTORY_MUTANTS } from './mutants/history.ts';
 import { KEYS_MUTANTS } from './mutants/keys.ts';
 import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { OPERATOR_MUTANTS } from './mutants/operators.ts';
@@ -25,6 +26,7 @@ import { STOCK_MUTANTS } from './mutants/stock.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
+  ...HISTORY_MUTANTS,
   ...PAID_CALL_MUTANTS,
   ...PROXY_MUTANTS,
   ...STOCK_MUTANTS,

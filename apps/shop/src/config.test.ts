@@ -55,6 +55,17 @@ test('everything that is wrong is said at once, each with the name of its variab
   assert(!found.join().includes('short'), 'a value may be a secret and is not repeated');
 });
 
+test('history is kept unless it is said for how long, 400 days at least, and where to it goes', () => {
+  const history = (given: Record<string, string>) =>
+    problems({ FAREBOX_SECRET: SECRET, ...given }).map((line) => line.split(':')[0]);
+  assert.deepEqual(history({ HISTORY_DAYS: '399', HISTORY_FOLDER: '/srv/history' }), ['HISTORY_DAYS']);
+  assert.deepEqual(history({ HISTORY_DAYS: '400' }), ['HISTORY_FOLDER']);
+  assert.deepEqual(history({ HISTORY_DAYS: '400', HISTORY_FOLDER: 'history' }), ['HISTORY_FOLDER']);
+  assert.deepEqual(history({ HISTORY_DAYS: '400', HISTORY_FOLDER: '/srv/history' }), []);
+  const { settings } = readConfig({ FAREBOX_SECRET: SECRET }, DECLARED).paidCall;
+  assert.deepEqual([settings.historyDays, settings.historyFolder], [null, null]);
+});
+
 test('a source that is not there is told by its nearest names, and what its own terms allow needs no word', () => {
   const terms = (SOURCE_TERMS_ACCEPTED: string) =>
     problems({ FAREBOX_SECRET: SECRET, SOURCE_TERMS_ACCEPTED });

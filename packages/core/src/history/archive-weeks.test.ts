@@ -24,6 +24,7 @@ import { createLedger, type Ledger } from '../ledger/ledger.ts';
 import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
 import { accountingLines } from '../operator/accounting.ts';
 import { refuseArchived } from '../operator/archived-call.ts';
+import { callStory } from '../operator/call-story.ts';
 import type { CallToBegin } from '../paid-call/inside/call-steps.ts';
 import { type CallStore, createCallStore } from '../paid-call/inside/calls.ts';
 import { type ArchiveStep, archiveWeeks } from './archive-weeks.ts';
@@ -86,6 +87,24 @@ function callOf(identity: string | null = null): CallToBegin {
     onChainIdentity: null,
     fingerprint: identity === null ? null : createHash('sha256').update('question').digest(),
   };
+}
+
+/** A captured call that a chain paid, as rails leave it. */
+async function soldOnChain(): Promise<string> {
+  const id = newTransferId(nowMs);
+  const at = new Date(nowMs).toISOString();
+  await database.sql`
+    insert into calls (account_id, id, price_micros, created_at, finished_at, begun_at, expires_at, state, rail, service, outcome, identity)
+    values (5, ${id}, 7, ${at}, ${at}, ${at}, ${at}, 1, 'x402', 'ping', 'answered', ${`payment ${id}`})`;
+  await database.sql`insert into call_identities (account_id, kind, identity, call_id) values (5, 0, ${`payment ${id}`}, ${id})`;
+  await database.sql`
+    insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
+    select 5, ${id}::uuid, phase, 5, 6, 7, 'call', ${at}::timestamptz from (values (2), (3)) p (phase)`;
+  await database.sql`
+    insert into settlements (account_id, call_id, rail, network, asset, payer, pay_to, amount_units, evidence, answered, state,
+      dead_after, lease_until, next_at, transaction, created_at, settled_at, final_at)
+    values (5, ${id}, 'x402', 'eip155:8453', 'a', 'p', 't', 7, '{}', true, 1, ${at}, ${at}, ${at}, ${`0x${id}`}, ${at}, ${at}, ${at})`;
+  return id;
 }
 
 async function sell({ identity = null as string | null, capture = true, endsAfterMs = 1_000 } = {}) {
@@ -167,6 +186,7 @@ const fileOf = (which: 'calls' | 'transfers', week: string) =>
 
 test('a week leaves for files that common tools read, with what is named staying, and the books as they were', async () => {
   const { week, plain, given, overMidnight } = await nextWeek();
+  const onChain = await soldOnChain();
   await settle();
   const day = new Date(FIRST_MS).toISOString().slice(0, 10);
   const dayMs = Date.parse(`${day}T00:00:00Z`);
@@ -180,8 +200,11 @@ test('a week leaves for files that common tools read, with what is named staying
   assert.deepEqual(await archive(), [week.name]);
   assert.deepEqual(await provenSums(), sums);
   assert.deepEqual(await booked(), lines);
-  assert.deepEqual(await idsOf('calls', week), [given.id], 'what a refund names stays');
-  assert.deepEqual(await idsOf('ledger_transfers', week), [given.id, given.id]);
+  assert.deepEqual(await idsOf('calls', week), [given.id, onChain].sort(), 'what a refund names stays');
+  assert.deepEqual(await idsOf('ledger_transfers', week), [given.id, given.id, onChain, onChain].sort());
+  const [paid] =
+    await database.sql`select 1 from call_identities where account_id = 5 and call_id = ${onChain}`;
+  assert.ok(paid, 'a payment on a chain never buys twice');
 
   const archived = await parquetReadObjects({ file: await asyncBufferFromFile(fileOf('calls', week.name)) });
   assert.deepEqual(
@@ -235,8 +258,11 @@ test('what paid for an archived call is forgotten with it, and no call of its we
     /is of a week that is archived/,
   );
   assert.deepEqual(await provenSums(), sums);
-  for (const { id } of [call, given])
-    await assert.rejects(refuseArchived(database.sql, id), { status: 410, code: 'HISTORY_ARCHIVED' });
+  await assert.rejects(
+    database.sql.begin((transaction) => callStory(transaction, account, call.id)),
+    { status: 410, code: 'HISTORY_ARCHIVED' },
+  );
+  await assert.rejects(refuseArchived(database.sql, given.id), { status: 410, code: 'HISTORY_ARCHIVED' });
   // The same cause again is the same transfer, which stays for ever.
   const again = await ledger.transfer({
     id: transferIdFor(`refund:${given.id}`),
@@ -328,7 +354,7 @@ test('a released call leaves with its transfers and what was to pay for it, afte
 
 for (const step of ['sealed', 'kept', 'file', 'named', 'written', 'carried', 'dropped'] as const)
   test(`a process that dies after the step "${step}" leaves books that hold, and another one goes on`, async () => {
-    const { week } = await nextWeek();
+    const { week, plain } = await nextWeek();
     await settle();
     const sums = await provenSums();
     const died = archive((_, done) => {
@@ -338,6 +364,10 @@ for (const step of ['sealed', 'kept', 'file', 'named', 'written', 'carried', 'dr
     assert.deepEqual(await provenSums(), sums);
     const [row] = await database.sql`select dropped_at from call_archives where week = ${week.name}`;
     assert.equal(row?.dropped_at, null);
+    await assert.rejects(
+      database.sql`update calls set outcome = 'late' where account_id = ${String(account)} and id = ${plain[0]?.id ?? ''}`,
+      /is of a week that is archived/,
+    );
     if (step !== 'sealed') assert.deepEqual(await archive(), [], 'a lease is left alone while it lasts');
     await leaseIsOver();
     assert.deepEqual(await archive(), [week.name]);

@@ -87,6 +87,6 @@ export const PAID_CALL = declare({
   },
   problems: ({ historyDays, historyFolder }) =>
     typeof historyDays === 'number' && historyFolder === null
-      ? ['HISTORY_FOLDER is missing: what HISTORY_DAYS takes out of the database needs a place']
+      ? ['HISTORY_FOLDER: must be set: what HISTORY_DAYS takes out of the database needs a place']
       : [],
 });

@@ -1,0 +1,78 @@
+/** Bugs in what leaves the database, and in what is proved of it afterwards. */
+import type { MutantsOfFile } from '../mutant.ts';
+
+const tests = ['packages/core/src/history/archive-weeks.test.ts'];
+const history = 'packages/core/src/history';
+
+export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
+  {
+    file: `${history}/archive-weeks.ts`,
+    tests,
+    bugs: [
+      ['  await checkFiles(needs.folder, week, written);\n', ''],
+      ['await transaction.unsafe(`lock table ${calls}, ${transfers} in exclusive mode`);', ''],
+      ['await transaction.unsafe(`${sealOf(calls)}; ${sealOf(transfers)}`);', ''],
+      ['rename to ${name}; ${sealOf(name)};', 'rename to ${name};'],
+      [' and (lease_until < now() or holder = ${holder})', ''],
+      ['  await mustBeTheFolder(needs);\n', ''],
+      ["await transaction`select ${transaction(sqlFunction('ledger_carry'))}(${week.name})`;", ''],
+      ["await transaction`select ${transaction(sqlFunction('calls_carry'))}(${week.name})`;", ''],
+    ],
+  },
+  {
+    file: `${history}/week-rows.ts`,
+    tests,
+    bugs: [
+      ['      or exists (select 1 from named n where n.account_id = c.account_id and n.id = c.id)\n', ''],
+      ['      or c.state = 2 and exists (', '      or false and exists ('],
+    ],
+  },
+  {
+    file: `${history}/blockers.ts`,
+    tests,
+    bugs: [
+      ['where state not in (1, 2)`', 'where state > 3`'],
+      [
+        'union all select 1 from undelivered_calls where',
+        'union all select 1 from undelivered_calls where false and',
+      ],
+    ],
+  },
+  {
+    file: `${history}/prove-archives.ts`,
+    tests,
+    bugs: [
+      ['.equals(archive.transfers_sha256)', '.equals(archive.transfers_sha256) && false'],
+      ['(await wrongCarried(transaction, week)) ??', ''],
+      ['(await wrongCalls(transaction, week)) ??', ''],
+      ['(await wrongDay(transaction, week))', 'null'],
+    ],
+  },
+  {
+    file: `${history}/drop-released.ts`,
+    tests,
+    bugs: [['const KEPT_DAYS = 30;', 'const KEPT_DAYS = 29;']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/released_calls_drop.sql',
+    tests,
+    bugs: [
+      ['      AND c.begun_at < (SELECT calls_to FROM sales_folded)\n', ''],
+      [
+        '      AND NOT EXISTS (SELECT 1 FROM named n WHERE n.account_id = c.account_id AND n.id = c.id)\n',
+        '',
+      ],
+      ['AND c.finished_at >= since AND c.finished_at < until', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/functions/ledger_drop_released.sql',
+    tests,
+    bugs: [['IF gone <> cardinality(p_id) THEN', 'IF false THEN']],
+  },
+  {
+    file: 'packages/core/src/operator/archived-call.ts',
+    tests,
+    bugs: [['if (archive !== undefined)', 'if (false)']],
+  },
+];
