@@ -1,19 +1,15 @@
 /** One call is bought once, for no more than was allowed, whatever is lost on the way. */
 import assert from 'node:assert/strict';
-import { mock, test } from 'node:test';
+import { test } from 'node:test';
 import { createFarebox, type FareboxOptions } from './client.ts';
-import { FareboxError } from './errors.ts';
 import { type FakeShop, OFFER, openFakeShop } from './fake-shop.fixture.ts';
+import { clock, errorOf, hurried } from './hurried.fixture.ts';
 import { memoryStore } from './store.ts';
 import { x402Wallet } from './x402.ts';
 
-const NOON_MS = Date.UTC(2026, 10, 3, 12);
 const KEY = `fbx_live_${'a'.repeat(64)}`;
 const EVM = `0x${'1'.repeat(64)}` as const;
 const wallet = await x402Wallet({ evm: EVM });
-
-/** The clock of all clients: it moves only while one of them waits. */
-const clock = { ms: NOON_MS };
 
 function clientOf(shop: FakeShop, options: FareboxOptions = {}) {
   const farebox = createFarebox({
@@ -26,28 +22,6 @@ function clientOf(shop: FakeShop, options: FareboxOptions = {}) {
   return { farebox };
 }
 
-/** Runs work whose pauses end at once. @returns how long they were, in ms */
-async function hurried<T>(work: () => Promise<T>): Promise<{ result: T; pausesMs: number[] }> {
-  const pausesMs: number[] = [];
-  const timer = mock.method(globalThis, 'setTimeout', ((run: () => void, ms = 0) => {
-    pausesMs.push(ms);
-    clock.ms += ms;
-    return setImmediate(run);
-  }) as never);
-  const clear = mock.method(globalThis, 'clearTimeout', clearImmediate as never);
-  try {
-    return { result: await work(), pausesMs };
-  } finally {
-    timer.mock.restore();
-    clear.mock.restore();
-  }
-}
-
-const errorOf = (work: Promise<unknown>): Promise<FareboxError> =>
-  work.then(
-    () => assert.fail('it was answered'),
-    (error) => (error instanceof FareboxError ? error : assert.fail(error)),
-  );
 const kinds = (sent: string[]) => new Set(sent).size;
 
 test('a call is asked for with the same payment until it is answered, whatever was lost', async () => {

@@ -4,12 +4,13 @@ import { type Bought, type Buyer, createBuyer } from './buying/buyer.ts';
 import { AnswerLost, type Door, Refused } from './buying/door.ts';
 import { storeBook } from './buying/store-book.ts';
 import { FareboxError } from './errors.ts';
-import { ask, type HttpAnswer, type HttpCall, httpDoor } from './http.ts';
+import { addressBelow, ask, type HttpAnswer, type HttpCall, httpDoor } from './http.ts';
 import { recordOf, textOf } from './json.ts';
 import { inUsd } from './money.ts';
 import { keyPayer, type Payer, type Wallet, walletPayer } from './payer.ts';
-import { keepReceipt, type Receipt, readReceipts, receiptOf } from './receipt.ts';
+import { type Receipt, readReceipts, receiptKeeper, receiptOf } from './receipt.ts';
 import type { Services } from './services.ts';
+import { shownText } from './shown-text.ts';
 import { memoryStore, type Store } from './store.ts';
 import { thrownFor } from './thrown.ts';
 
@@ -154,7 +155,7 @@ interface Till {
  */
 export function createFarebox<Known = Services>(options: FareboxOptions = {}): Farebox<Known> {
   const till = tillOf(options);
-  const buy = (route: HttpCall['route'], service: string, input: object = {}, call: CallOptions = {}) =>
+  const buy = async (route: HttpCall['route'], service: string, input: object = {}, call: CallOptions = {}) =>
     buyOne(till, callOf(till, { route, service, input, options: call }));
   return {
     url: till.url,
@@ -163,7 +164,7 @@ export function createFarebox<Known = Services>(options: FareboxOptions = {}): F
     buy: (service, ...[input, call]) => buy(null, service, input as object | undefined, call) as never,
     request: ({ method = 'POST', path }, input, call) =>
       buy({ method: method.toUpperCase(), path }, `${method.toUpperCase()} ${path}`, input, call),
-    price: (service, input = {}, call = {}) =>
+    price: async (service, input = {}, call = {}) =>
       priceOf(till, callOf(till, { route: null, service, input, options: call })),
     search: (words = '', { limit = 20, signal } = {}) => search(till, { words, limit, signal }),
     read: (path, { signal } = {}) => read(till, path, signal),
@@ -175,7 +176,7 @@ export function createFarebox<Known = Services>(options: FareboxOptions = {}): F
 
 function tillOf(options: FareboxOptions): Till {
   const { wallets = [], store = memoryStore(), log = () => {}, nowMs = Date.now } = options;
-  const apiKey = options.apiKey ?? null;
+  const apiKey = options.apiKey === undefined ? null : keyIn(options.apiKey);
   const pays = apiKey !== null || wallets.length > 0;
   const url = addressOf(options.url || addressIn(environment()), pays);
   // Browsers keep it from pages that others on the way could have changed.
@@ -185,7 +186,12 @@ function tillOf(options: FareboxOptions): Till {
   const door = httpDoor({ url, apiKey, ways: wallets.map(({ way }) => way), fetch: fetches });
   const book = storeBook(store, nowMs);
   let opened: Promise<Buyer<HttpCall, HttpAnswer>[]> | null = null;
-  const common = { door, book: () => book, limitsWords: LIMITS_WORDS, url, nowMs, log };
+  const keepReceipt = receiptKeeper(store);
+  const answered = async ({ service }: HttpCall, answer: HttpAnswer, micros: bigint) => {
+    const receipt = receiptOf(answer, { service, url, nowMs: nowMs(), micros });
+    if (receipt !== null) await keepReceipt(receipt).catch(() => log('the receipt could not be kept'));
+  };
+  const common = { door, book: () => book, limitsWords: LIMITS_WORDS, url, nowMs, log, answered };
   const open = async () => {
     const payers: Payer[] = [
       ...(apiKey === null ? [] : [await keyPayer(apiKey)]),
@@ -211,6 +217,14 @@ function tillOf(options: FareboxOptions): Till {
   };
 }
 
+/** Reads a key, which may be a line of a file. @throws TypeError without the key, when no header can carry it */
+function keyIn(text: string): string {
+  const key = text.trim();
+  if (!/^[\x21-\x7e]{1,400}$/.test(key))
+    throw new TypeError('the apiKey must be an API key: printable characters without spaces');
+  return key;
+}
+
 /** Empty in a browser. */
 function environment(): Readonly<Record<string, string | undefined>> {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
@@ -224,10 +238,15 @@ interface Asked {
   options: CallOptions;
 }
 
-function callOf({ approve }: Till, { route, service, input, options }: Asked): HttpCall {
+/** @throws TypeError for what is no name of a service, no method, no path, or no input */
+function callOf({ approve, url }: Till, { route, service, input, options }: Asked): HttpCall {
   const { id = null, signal = new AbortController().signal } = options;
   if (id !== null && !/^[\x21-\x7e]{1,255}$/.test(id))
     throw new TypeError('the id of a purchase has 1 to 255 printable characters without spaces');
+  if (route === null && !/^[A-Za-z0-9][\w-]{0,99}$/.test(service))
+    throw new TypeError('the name of a service has letters, digits, - and _');
+  if (route !== null && !/^[A-Z]{1,20}$/.test(route.method)) throw new TypeError('a method has letters');
+  if (route !== null) addressBelow(url, route.path);
   // As it is sent: a field that is undefined is left out, and a Date is its text.
   const sent = recordOf(JSON.parse(JSON.stringify(input)));
   return {
@@ -238,9 +257,24 @@ function callOf({ approve }: Till, { route, service, input, options }: Asked): H
     signal,
     confirm: async (question, micros) => {
       if (approve === undefined) return 'cannot';
-      return (await approve({ service, input: sent, micros, question })) === true ? 'yes' : 'no';
+      const said = await untilLeft(signal, approve({ service, input: sent, micros, question }));
+      return said === true ? 'yes' : 'no';
     },
   };
+}
+
+/** Waits for somebody who may never answer, and no longer than the caller does. @throws the signal's reason */
+async function untilLeft<T>(signal: AbortSignal, answer: T | Promise<T>): Promise<T> {
+  let leave = () => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason);
+    signal.addEventListener('abort', leave);
+  });
+  try {
+    return await Promise.race([answer, left]);
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
 }
 
 async function buyOne(till: Till, call: HttpCall): Promise<Purchased<unknown>> {
@@ -289,7 +323,7 @@ const isOpenOrUnknown = (buyer: Buyer<HttpCall, HttpAnswer>, call: HttpCall) =>
 
 async function unpaid({ door }: Till, call: HttpCall): Promise<Bought<HttpAnswer>> {
   try {
-    return { kind: 'answer', answer: await door.askPrice(call), isFirst: true };
+    return { kind: 'answer', answer: await door.askPrice(call), isFirst: true, micros: 0n };
   } catch (error) {
     call.signal.throwIfAborted();
     const message = `The server does not answer: ${error instanceof Error ? error.message : 'it failed'}`;
@@ -298,14 +332,15 @@ async function unpaid({ door }: Till, call: HttpCall): Promise<Bought<HttpAnswer
 }
 
 /** @throws FareboxError for anything but an answer */
-async function soldTo(till: Till, call: HttpCall, bought: Bought<HttpAnswer>): Promise<Purchased<unknown>> {
+function soldTo(till: Till, call: HttpCall, bought: Bought<HttpAnswer>): Purchased<unknown> {
   if (bought.kind !== 'answer' || bought.answer.status < 200 || bought.answer.status >= 300)
     throw thrownFor(bought, docUrlOf(till, call));
   const { answer } = bought;
-  const receipt = receiptOf(answer, { service: call.service, url: till.url, nowMs: till.nowMs() });
-  if (receipt !== null)
-    await keepReceipt(till.store, receipt).catch(() => till.log('the receipt could not be kept'));
-  return { output: answer.body, receipt };
+  const { url, nowMs } = till;
+  return {
+    output: answer.body,
+    receipt: receiptOf(answer, { service: call.service, url, nowMs: nowMs(), micros: bought.micros }),
+  };
 }
 
 const docUrlOf = ({ url }: Till, { route, service }: HttpCall): string =>
@@ -329,6 +364,7 @@ async function search(
 }
 
 async function read(till: Till, path: string, signal = new AbortController().signal): Promise<unknown> {
+  addressBelow(till.url, path);
   const headers: Record<string, string> = till.apiKey === null ? {} : { 'x-api-key': till.apiKey };
   const question = { method: 'GET', path, headers, timeoutMs: READ_TIMEOUT_MS, signal };
   const answer = await ask(till, question).catch((error: Error) => {
@@ -337,7 +373,7 @@ async function read(till: Till, path: string, signal = new AbortController().sig
     throw new FareboxError({ code: 'SERVER_AWAY', message, charged: false, cause: error });
   });
   if (answer.status < 200 || answer.status >= 300)
-    throw thrownFor({ kind: 'answer', answer, isFirst: true }, null);
+    throw thrownFor({ kind: 'answer', answer, isFirst: true, micros: 0n }, null);
   return answer.body;
 }
 
@@ -345,7 +381,12 @@ async function check(till: Till, receipt: Receipt): Promise<Receipt> {
   if (receipt.paidBy === 'key' || receipt.callId === null) return receipt;
   const said = recordOf(await read(till, `/x402/receipts/${encodeURIComponent(receipt.callId)}`));
   const doubts = [...receipt.doubts];
-  if (said.status !== 'delivered') doubts.push(`the server says ${textOf(said.status).slice(0, 40)}`);
+  if (said.id !== receipt.callId) doubts.push('the server tells of another call');
+  if (said.status !== 'delivered')
+    doubts.push(`the server says ${shownText(textOf(said.status)).slice(0, 40)}`);
+  const units = textOf(said.amountUnits);
+  if (!/^\d{1,15}$/.test(units) || inUsd(BigInt(units)) !== receipt.amountUsd)
+    doubts.push('the server names another amount');
   if (receipt.transaction !== null && said.transaction !== receipt.transaction)
     doubts.push('the server names another transaction');
   if (receipt.network !== null && said.network !== receipt.network)

@@ -40,6 +40,7 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } });
 
 export function openFakeShop(): FakeShop {
+  /** The names of calls by their payments. */
   const sold = new Map<string, string>();
   const shop: FakeShop = {
     sent: [],
@@ -61,7 +62,7 @@ export function openFakeShop(): FakeShop {
       if (typeof fate === 'object') return json(fate.status, fate.body ?? {}, fate.headers);
       if (fate === 'request lost') throw new TypeError('cut');
       const again = sold.has(payment);
-      sold.set(payment, String(body));
+      if (!again) sold.set(payment, `call-${sold.size + 1}`);
       if (fate === 'answer lost') throw new TypeError('cut');
       const receipt = toBase64(
         JSON.stringify({ success: true, transaction: '0xaa', network: 'eip155:8453', amount: '250000' }),
@@ -71,7 +72,7 @@ export function openFakeShop(): FakeShop {
         { success: true, echo: JSON.parse(String(body)).message ?? null },
         {
           'x-credits-used': again ? '0.0000' : '0.2500',
-          'x-call-id': 'call-1',
+          'x-call-id': sold.get(payment) ?? '',
           'payment-response': receipt,
           ...(again ? { 'idempotent-replayed': 'true' } : {}),
         },

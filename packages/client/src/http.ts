@@ -51,14 +51,15 @@ export interface Question {
  * Asks a server something.
  *
  * @returns its whole answer, whatever its status
- * @throws AnswerLost
+ * @throws AnswerLost TypeError when the path leads to somewhere else than below the server's address
  */
 export async function ask(
   { url, fetch: fetches }: Pick<HttpDoorParts, 'url' | 'fetch'>,
   { method, path, headers = {}, body = null, timeoutMs, signal }: Question,
 ): Promise<HttpAnswer> {
+  const address = addressBelow(url, path);
   try {
-    const response = await fetches(url + path, {
+    const response = await fetches(address, {
       method,
       headers: { accept: 'application/json, */*;q=0.5', ...headers },
       body,
@@ -82,6 +83,31 @@ export async function ask(
     if (error instanceof AnswerLost) throw error;
     throw new AnswerLost(reasonOf(error), { cause: error });
   }
+}
+
+/**
+ * Joins the address of a server and a path. Both together may be another server's: `https://farebox.example` and `@evil.example/`,
+ * or `.evil.example/`.
+ *
+ * @throws TypeError when it is not below the address
+ */
+export function addressBelow(url: string, path: string): string {
+  const whole = /^\/[^\s\\]*$/.test(path) && URL.canParse(url + path) ? new URL(url + path).href : '';
+  if (!whole.startsWith(`${url}/`))
+    throw new TypeError(
+      'a path begins with / and leads to an address of the server that the client was made for',
+    );
+  return whole;
+}
+
+/** The wait that an answer asks for: seconds, or a moment by the server's own clock (RFC 9110, 10.2.3); null for anything else. */
+export function retryAfterMsOf(headers: Headers): number | null {
+  const text = headers.get('retry-after') ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  const waitMs = /^[A-Z][a-z]{2}, /.test(text)
+    ? Date.parse(text) - Date.parse(headers.get('date') ?? '')
+    : Number.NaN;
+  return Number.isFinite(waitMs) ? Math.max(0, waitMs) : null;
 }
 
 /** The door of a Farebox over HTTP. */
@@ -154,13 +180,13 @@ function termsOf(headers: Headers, body: Record<string, unknown>): Terms {
 function readingOf({ status, headers, body, terms }: HttpAnswer): Reading {
   const { charged, message } = recordOf(body);
   const isSaid = status >= 200 && status < 300;
-  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
+  const retryAfterMs = retryAfterMsOf(headers);
   const outcome = outcomeOf(status, charged, terms);
   return {
     terms,
     outcome,
-    asksAgain: outcome === 'uncharged' && (status === 503 || status === 429) && Number.isFinite(retryAfter),
-    retryAfterMs: Number.isFinite(retryAfter) ? Math.max(0, retryAfter) * 1_000 : 0,
+    asksAgain: outcome === 'uncharged' && (status === 503 || status === 429) && retryAfterMs !== null,
+    retryAfterMs: retryAfterMs ?? 0,
     replayed: headers.get('idempotent-replayed') === 'true',
     chargedMicros: isSaid ? microsOf(headers.get('x-credits-used') ?? '') : null,
     message: typeof message === 'string' ? message.slice(0, 400) : `it answered ${status}`,

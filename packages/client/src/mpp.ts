@@ -109,7 +109,7 @@ function isChallenge(value: unknown): value is Challenge {
     typeof expires === 'string' &&
     /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(expires) &&
     typeof amount === 'string' &&
-    /^\d{1,15}$/.test(amount) &&
+    /^[1-9]\d{0,14}$/.test(amount) &&
     typeof currency === 'string' &&
     typeof recipient === 'string' &&
     /^0x[0-9a-fA-F]{40}$/.test(recipient) &&

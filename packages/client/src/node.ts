@@ -1,13 +1,9 @@
 /** A store in a folder, for programs of Node, Bun and Deno. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { holding } from './folder-lock.ts';
 import type { Store } from './store.ts';
-
-const LOCK_WAIT_MS = 30_000;
-const LOCK_PAUSE_MS = 5;
-/** Work with the store takes some milliseconds: a lock that is so old belongs to a process that has died. */
-const LOCK_DEAD_MS = 20_000;
 
 /**
  * A store that survives a crash, and that several processes may share. Payments stand in its files: they are for their owner alone.
@@ -31,28 +27,29 @@ export function fileStore(folder: string): Store {
       await ready();
       const path = pathOf(name);
       const fresh = `${path}.${randomUUID()}.new`;
-      const file = await open(fresh, 'wx', 0o600);
       try {
-        await file.writeFile(value);
-        await file.sync();
-      } finally {
-        await file.close();
+        await writeSafely(fresh, value);
+        await rename(fresh, path);
+      } catch (error) {
+        // A full disk is not made fuller.
+        await rm(fresh, { force: true });
+        throw error;
       }
-      await rename(fresh, path);
       await syncFolder(folder);
     },
     delete: (name) => rm(pathOf(name), { force: true }),
-    async exclusively(work) {
-      await ready();
-      const lock = join(folder, 'lock');
-      await take(lock);
-      try {
-        return await work();
-      } finally {
-        await rm(lock, { force: true });
-      }
-    },
+    exclusively: (work) => holding(folder, work),
   };
+}
+
+async function writeSafely(path: string, value: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(value);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 /** So that a new name is still there after the machine lost its power; not every system can. */
@@ -62,21 +59,5 @@ async function syncFolder(folder: string): Promise<void> {
     await handle.sync().finally(() => handle.close());
   } catch {
     // Windows opens no folders.
-  }
-}
-
-async function take(lock: string): Promise<void> {
-  const giveUpAtMs = Date.now() + LOCK_WAIT_MS;
-  for (;;) {
-    try {
-      await (await open(lock, 'wx', 0o600)).close();
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const takenMs = (await stat(lock).catch(() => null))?.mtimeMs;
-    if (takenMs !== undefined && takenMs < Date.now() - LOCK_DEAD_MS) await rm(lock, { force: true });
-    else if (Date.now() > giveUpAtMs) throw new Error('the store is used by another process for too long');
-    else await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
   }
 }

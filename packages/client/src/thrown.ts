@@ -1,7 +1,7 @@
 /** Makes the error of a call out of whatever came instead of its answer. */
 import type { Bought } from './buying/buyer.ts';
 import { FareboxError, type FieldProblem } from './errors.ts';
-import type { HttpAnswer } from './http.ts';
+import { type HttpAnswer, retryAfterMsOf } from './http.ts';
 import { isRecord, recordOf } from './json.ts';
 
 const MAX_FIELDS = 50;
@@ -22,7 +22,6 @@ export function thrownFor(bought: Bought<HttpAnswer>, docUrl: string | null): Fa
   }
   const { status, headers, body, signed } = bought.answer;
   const { code, message, charged, fields } = recordOf(body);
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   const reason = recordOf(recordOf(body).last_error_reason);
   return new FareboxError({
     code: codeOf(signed === null ? code : (reason.code ?? code), status),
@@ -33,7 +32,7 @@ export function thrownFor(bought: Bought<HttpAnswer>, docUrl: string | null): Fa
     docUrl,
     requestId: headers.get('x-request-id'),
     fields: Array.isArray(fields) ? fields.slice(0, MAX_FIELDS).flatMap(fieldIn) : [],
-    retryAfterMs: Number.isFinite(seconds) ? seconds * 1_000 : null,
+    retryAfterMs: retryAfterMsOf(headers),
     body,
   });
 }

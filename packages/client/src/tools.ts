@@ -2,8 +2,11 @@
 import type { Farebox, ServiceTypes } from './client.ts';
 import { FareboxError } from './errors.ts';
 import { isRecord, recordOf, textOf } from './json.ts';
+import { shownText } from './shown-text.ts';
 
 const MAX_SERVICES = 100;
+const MAX_DESCRIPTION_CHARACTERS = 2_000;
+const MAX_SCHEMA_CHARACTERS = 100_000;
 
 /** A service as a tool: its name has the characters that every library takes. */
 export interface ServiceTool {
@@ -24,17 +27,32 @@ export type AnyFarebox = Pick<Farebox<ServiceTypes>, 'buy' | 'read'>;
  */
 export async function serviceTools(farebox: AnyFarebox, services: readonly string[]): Promise<ServiceTool[]> {
   if (services.length > MAX_SERVICES) throw new TypeError(`at most ${MAX_SERVICES} services`);
+  // Two names of services may be one name of a tool, and only one of them would be sold.
+  if (new Set(services.map((each) => each.replaceAll('-', '_'))).size < services.length)
+    throw new TypeError('two services would be tools of one name');
   return Promise.all(
     services.map(async (service) => {
       const recipe = recordOf(await farebox.read(`/x402/recipes/${encodeURIComponent(service)}`));
-      const price = textOf(recipe.priceUsd);
+      const schema = { type: 'object', ...recordOf(recipe.inputSchema) };
+      if (JSON.stringify(schema).length > MAX_SCHEMA_CHARACTERS)
+        throw new TypeError(`the schema of ${service} is too long for a tool`);
       return {
         service,
         name: service.replaceAll('-', '_'),
-        description: `${textOf(recipe.description)} Costs ${price} USD, only with an answer.`,
-        schema: { type: 'object', ...recordOf(recipe.inputSchema) },
+        description: `${shownLine(recipe.description, MAX_DESCRIPTION_CHARACTERS)} Costs ${shownLine(recipe.priceUsd, 20)} USD, only with an answer.`,
+        schema: shownDeep(schema),
       };
     }),
+  );
+}
+
+/** A line of a server's, as a person would see it: a model reads what stands in it, and nothing that is hidden there. */
+const shownLine = (value: unknown, most: number): string =>
+  shownText(textOf(value)).replaceAll(/\s+/g, ' ').slice(0, most);
+
+function shownDeep(value: Record<string, unknown>): Record<string, unknown> {
+  return recordOf(
+    JSON.parse(JSON.stringify(value), (_, each) => (typeof each === 'string' ? shownText(each) : each)),
   );
 }
 

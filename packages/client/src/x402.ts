@@ -96,7 +96,7 @@ function isPlain(offer: unknown, wanted: string): offer is Offer {
     network === wanted &&
     typeof payTo === 'string' &&
     typeof amount === 'string' &&
-    /^\d{1,15}$/.test(amount) &&
+    /^[1-9]\d{0,14}$/.test(amount) &&
     (extra.assetTransferMethod ?? 'eip3009') === 'eip3009' &&
     validMs >= LEAST_VALID_MS &&
     validMs <= MOST_VALID_MS &&

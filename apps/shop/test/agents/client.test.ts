@@ -230,6 +230,7 @@ async function command(
     error: (line) => {
       error += line;
     },
+    progress: () => {},
     isTerminal: more.answers !== undefined,
     read: async () => more.input ?? '',
     ask: async () => more.answers?.shift() ?? assert.fail('it asks too often'),

@@ -67,9 +67,12 @@ export interface Refusal<Answer> {
   unpaid?: Answer;
 }
 
-/** `isFirst`: nothing was sent for this question before the one time that it was answered. `pending`: the person is to be asked first. */
+/**
+ * `isFirst`: nothing was sent for this question before the one time that it was answered. `micros`: the price that was agreed to, 0
+ * where none was asked. `pending`: the person is to be asked first.
+ */
 export type Bought<Answer> =
-  | { kind: 'answer'; answer: Answer; isFirst: boolean }
+  | { kind: 'answer'; answer: Answer; isFirst: boolean; micros: bigint }
   | { kind: 'pending' }
   | Refusal<Answer>;
 
@@ -93,6 +96,8 @@ export interface BuyerParts<Call extends Buyable, Answer> {
   url: string;
   nowMs: () => number;
   log(line: string): void;
+  /** Told of an answer before its purchase is struck off: a process that dies in between is told of it again. */
+  answered?(call: Call, answer: Answer, micros: bigint): Promise<void>;
 }
 
 export function createBuyer<Call extends Buyable, Answer>(
@@ -186,7 +191,7 @@ async function quoteFor<Call extends Buyable, Answer>(
     );
   }
   const { terms } = door.read(unpaid);
-  if (terms === null) return { kind: 'answer', answer: unpaid, isFirst: true };
+  if (terms === null) return { kind: 'answer', answer: unpaid, isFirst: true, micros: 0n };
   const quote = payer.quote(terms, call.named, nowMs());
   if ('pay' in quote) return quote;
   return { ...refusal(quote.code, `${call.service} cannot be paid for: ${quote.why}.`), unpaid };
@@ -267,7 +272,8 @@ async function present<Call extends Buyable, Answer>(
     const leastMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)] ?? 0;
     const isInTime = (waitMs: number) => nowMs() + Math.max(leastMs, waitMs) <= giveUpAtMs;
     const told = await sendOnce(parts, { purchase, signed, send, isInTime }, call);
-    if ('answer' in told) return { kind: 'answer', answer: told.answer, isFirst: attempt === 0 };
+    if ('answer' in told)
+      return { kind: 'answer', answer: told.answer, isFirst: attempt === 0, micros: purchase.micros };
     ({ why } = told);
     if (!isInTime(told.waitMs)) return lost(why);
     log(`asks for ${call.service} again, with the same payment: ${why}`);
@@ -310,6 +316,7 @@ async function sendOnce<Call extends Buyable, Answer>(
       await parts.book().denied(leaving.send);
       return { why: reading.message, waitMs: reading.retryAfterMs };
     }
+    if (outcome === 'paid') await parts.answered?.(call, answer, leaving.purchase.micros);
     await record(parts, call, leaving, outcome, reading);
     if (call.signal.aborted || outcome !== 'unknown') return { answer };
     return { why: reading.message, waitMs: Math.min(reading.retryAfterMs, MAX_PAUSE_MS) };

@@ -67,33 +67,40 @@ const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 /** A book whose writes happen one after another, in this process and, with `exclusively`, in all that share the store. */
 export function storeBook(store: Store, nowMs: () => number): Book {
   let turn: Promise<unknown> = Promise.resolve();
-  function atOnce<T>(work: (pages: Pages) => Promise<T>): Promise<T> {
+  const atOnce: AtOnce = (work) => {
     const run = async () => {
       const pages = await readPages(store);
-      const before = JSON.stringify(pages);
-      await tidy(store, pages, nowMs());
-      const result = await work(pages);
-      const after = JSON.stringify(pages);
-      if (after !== before) await store.set(BOOK, after);
+      let written = JSON.stringify(pages);
+      const save = async () => {
+        const text = JSON.stringify(pages);
+        if (text !== written) await store.set(BOOK, text);
+        written = text;
+      };
+      await tidy(store, pages, nowMs(), save);
+      const result = await work(pages, save);
+      await save();
       return result;
     };
     const next = turn.then(() => (store.exclusively === undefined ? run() : store.exclusively(run)));
     turn = next.catch(() => undefined);
     return next;
-  }
+  };
 
   return {
     todayMicros: (service) => atOnce(async (pages) => sumOf(pages, nowMs(), service ?? null)),
     openFor: (request) =>
       atOnce(async (pages) => {
         const stored = await readPurchase(store, request);
-        if (stored === null) return null;
+        if (stored === null) {
+          dropUnsent(pages, request);
+          return null;
+        }
         // Whoever settled it died before it was struck off, and before its answer was told: it may be asked for again.
         if (pages.open[stored.id] === undefined) keep(pages, stored, nowMs());
         return purchaseOf(stored);
       }),
     open: (purchase, { dayMicros, serviceMicros }) =>
-      atOnce(async (pages) => {
+      atOnce(async (pages, save) => {
         const known = await readPurchase(store, purchase.request);
         if (known !== null) return purchaseOf(known);
         const { micros, service = '' } = purchase;
@@ -111,14 +118,17 @@ export function storeBook(store: Store, nowMs: () => number): Book {
           heldUntilMs: null,
         };
         // Counted first: a crash between the two counts too much, and never too little.
-        await store.set(BOOK, JSON.stringify(pages));
-        await writePurchase(store, {
-          ...purchase,
-          micros: String(micros),
-          service,
-          kept: purchase.kept === true,
-          sends: [],
-        });
+        await save();
+        const kept = purchase.kept === true;
+        try {
+          await writePurchase(store, { ...purchase, micros: String(micros), service, kept, sends: [] });
+        } catch (error) {
+          // It is not sent, so it need not count, as far as a full store lets that be written.
+          await store.delete(nameOf(purchase.request));
+          delete pages.open[purchase.id];
+          await save();
+          throw error;
+        }
         return purchase;
       }),
     ...sendsOf(store, atOnce, nowMs),
@@ -126,10 +136,13 @@ export function storeBook(store: Store, nowMs: () => number): Book {
   };
 }
 
+/** Does work with what is kept, and writes it down: at its end, and before where the order counts. */
+type AtOnce = <T>(work: (pages: Pages, save: () => Promise<void>) => Promise<T>) => Promise<T>;
+
 /** The writes about payments that leave. */
 function sendsOf(
   store: Store,
-  atOnce: <T>(work: (pages: Pages) => Promise<T>) => Promise<T>,
+  atOnce: AtOnce,
   nowMs: () => number,
 ): Pick<Book, 'sending' | 'denied' | 'lost'> {
   /** Changes the purchase that a payment left for, if it is still open. */
@@ -167,14 +180,10 @@ function sendsOf(
 }
 
 /** The writes about how a purchase ends. */
-function endsOf(
-  store: Store,
-  atOnce: <T>(work: (pages: Pages) => Promise<T>) => Promise<T>,
-  nowMs: () => number,
-): Pick<Book, 'settle' | 'giveUp'> {
+function endsOf(store: Store, atOnce: AtOnce, nowMs: () => number): Pick<Book, 'settle' | 'giveUp'> {
   return {
     settle: ({ id, micros, service = '', request, payment, kept = false }, again) =>
-      atOnce(async (pages) => {
+      atOnce(async (pages, save) => {
         // Somebody else who sent the same purchase may have struck it off: as paid, or as failed before it was paid.
         const isKnown = pages.open[id] !== undefined;
         if (isKnown || !again) addSpent(pages, dayOf(nowMs()), service, micros);
@@ -184,11 +193,12 @@ function endsOf(
         if ((stored?.sends.length ?? 0) > 1) pages.paid[id] = nowMs();
         if (kept) keep(pages, { id, request, payment }, nowMs());
         else delete pages.kept[id];
-        await store.set(BOOK, JSON.stringify(pages));
+        await dropOldNames(store, pages);
+        await save();
+        // Last, for whoever dies before has not told the answer: the same request is then asked for by the same payment.
         if (!kept) await store.delete(nameOf(request));
         else if (stored !== null)
           await writePurchase(store, { ...stored, micros: String(micros), sends: [] });
-        await dropOldNames(store, pages);
       }),
     giveUp: ({ id, purchase }, { outcome, endsAtMs }) =>
       atOnce(async (pages) => {
@@ -222,6 +232,12 @@ function endsOf(
   };
 }
 
+/** Strikes off what was counted by somebody who died before they wrote its payment down: it has never left. */
+function dropUnsent({ open }: Pages, request: string): void {
+  for (const [id, entry] of Object.entries(open))
+    if (entry.request === request && entry.untilMs === 0 && entry.heldUntilMs === null) delete open[id];
+}
+
 const isOfKey = ({ payment }: Pick<Purchase, 'payment'>) => payment.includes('"farebox/idempotencyKey"');
 
 function keep(pages: Pages, purchase: Pick<Purchase, 'id' | 'request' | 'payment'>, atMs: number): void {
@@ -243,13 +259,13 @@ async function dropOldNames(store: Store, { kept }: Pages): Promise<void> {
 }
 
 /** Strikes off what is sent no more. It counts as spent on its last day: nobody but the server knows whether it was. */
-async function tidy(store: Store, pages: Pages, now: number): Promise<void> {
+async function tidy(store: Store, pages: Pages, now: number, save: () => Promise<void>): Promise<void> {
   for (const [id, { request, service, micros, sentMs, untilMs, heldUntilMs }] of Object.entries(pages.open)) {
     const isOver = heldUntilMs === null ? sentMs < now - OPEN_FOR_MS : heldUntilMs < now;
     if (!isOver || untilMs > now) continue;
     addSpent(pages, dayOf(heldUntilMs ?? sentMs), service, BigInt(micros));
     delete pages.open[id];
-    await store.set(BOOK, JSON.stringify(pages));
+    await save();
     if (request !== null) await store.delete(nameOf(request));
   }
   for (const [id, atMs] of Object.entries(pages.paid)) if (atMs < now - PAID_FOR_MS) delete pages.paid[id];

@@ -5,6 +5,8 @@ export interface Io {
   home: string;
   out(text: string): void;
   error(text: string): void;
+  /** Writes over the line that a person looks at while they wait. */
+  progress(text: string): void;
   /** Whether a person sits there: only then is somebody asked. */
   isTerminal: boolean;
   /** Reads all of the standard input. */

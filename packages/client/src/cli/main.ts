@@ -17,6 +17,7 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   home: process.env.FAREBOX_HOME ?? join(homedir(), '.farebox'),
   out: (line) => process.stdout.write(line.endsWith('\n') ? line : `${line}\n`),
   error: (words) => process.stderr.write(words),
+  progress: (words) => process.stderr.write(words),
   isTerminal: process.stdin.isTTY === true && process.stderr.isTTY === true,
   read: () => text(process.stdin),
   async ask(question) {

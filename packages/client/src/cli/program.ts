@@ -6,6 +6,7 @@ import type { Farebox, ServiceTypes } from '../client.ts';
 import { FareboxError } from '../errors.ts';
 import { recordOf, textOf } from '../json.ts';
 import type { Receipt } from '../receipt.ts';
+import { escapedText } from '../shown-text.ts';
 import { completionFor } from './completion.ts';
 import { inputOf, inputOfJson } from './input.ts';
 import { EXIT, type Io, UsageError } from './io.ts';
@@ -67,8 +68,19 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const;
 
+/** The same world, in which words of a server tell no terminal what to do. */
+function guarded(io: Io): Io {
+  return {
+    ...io,
+    out: (text) => io.out(escapedText(text)),
+    error: (text) => io.error(escapedText(text)),
+    ask: (question) => io.ask(escapedText(question)),
+  };
+}
+
 /** @returns the exit code */
-export async function runProgram(words: readonly string[], io: Io): Promise<number> {
+export async function runProgram(words: readonly string[], world: Io): Promise<number> {
+  const io = guarded(world);
   const [name = '--help', ...rest] = words;
   const isJson = rest.includes('--json');
   try {
@@ -182,7 +194,7 @@ async function search(
   else
     for (const { id, priceUSD, description } of found)
       io.out(
-        `${textOf(id).padEnd(28)} ${JSON.stringify(priceUSD ?? null).padStart(6)} USD  ${textOf(description)}`,
+        `${inOneLine(id).padEnd(28)} ${JSON.stringify(priceUSD ?? null).padStart(6)} USD  ${inOneLine(description)}`,
       );
   if (found.length > 0) return EXIT.done;
   io.error('farebox: nothing is found by these words\n');
@@ -214,6 +226,9 @@ function receipts(io: Io, kept: readonly Receipt[], json: boolean): number {
       );
   return EXIT.done;
 }
+
+/** Words of a server cannot begin a line of their own, which would look like ours. */
+const inOneLine = (text: unknown): string => textOf(text).replaceAll(/\s+/g, ' ');
 
 function versionOf(): string {
   const { version } = recordOf(createRequire(import.meta.url)('farebox/package.json'));
@@ -251,12 +266,12 @@ async function shown<T>(io: Io, work: Promise<T>): Promise<T> {
   let last = '';
   const timer = setInterval(() => {
     last = `at work for ${Math.round((Date.now() - startedMs) / 1_000)} s`;
-    io.error(`\r${last}`);
+    io.progress(`\r${last}`);
   }, PROGRESS_MS);
   return work.finally(() => {
     clearInterval(timer);
     // What follows begins on an empty line.
-    if (last !== '') io.error(`\r${' '.repeat(last.length)}\r`);
+    if (last !== '') io.progress(`\r${' '.repeat(last.length)}\r`);
   });
 }
 
@@ -265,7 +280,7 @@ function toldFailure(io: Io, error: unknown, isJson: boolean): number {
     io.error('farebox: interrupted. What was paid is answered when the same command is given again.\n');
     return EXIT.interrupted;
   }
-  const message = error instanceof Error ? error.message : 'it failed';
+  const message = inOneLine(error instanceof Error ? error.message : 'it failed');
   const code = error instanceof FareboxError ? error.code : codeOf(error);
   const charged = error instanceof FareboxError ? error.charged : false;
   const { docUrl = null, field = null, requestId = null } = error instanceof FareboxError ? error : {};
