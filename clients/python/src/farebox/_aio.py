@@ -83,6 +83,13 @@ class AsyncFarebox(BaseFarebox[_flow.Approve, Callable[[float], Awaitable[None]]
         return said
 
     async def _send(self, step: _flow.Send) -> _flow.Reply:
+        try:
+            # The time-outs of httpx begin anew with each piece that comes.
+            return await asyncio.wait_for(self._fetch(step), self._timeout_s)
+        except asyncio.TimeoutError as error:
+            raise _flow.Unheard(_flow.TOO_LATE) from error
+
+    async def _fetch(self, step: _flow.Send) -> _flow.Reply:
         headers = {"content-type": "application/json", "accept": "application/json", **step.headers}
         content = bytearray()
         try:

@@ -24,7 +24,7 @@ class BaseFarebox(Generic[Approving, Sleeping, Transport]):
     ``store`` is a path, or a store of your own; without it what was spent is forgotten with the process. ``sandbox`` says that
     the wallet was made for a sandbox: no other wallet pays one, and this one pays nothing else. ``approve`` is asked when a call
     would pass a limit. ``patience_s`` is how long a call is repeated, with the same payment, while the server says to wait or does
-    not answer.
+    not answer, and ``timeout_s`` how long one request may take, its answer included.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class BaseFarebox(Generic[Approving, Sleeping, Transport]):
             patience_s=patience_s,
             now_ms=now_ms,
         )
+        self._timeout_s = timeout_s
         # A key is sent to this address and to no other, and no other credentials beside it.
         http: dict[str, Any] = {
             "timeout": httpx.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_S)),

@@ -270,9 +270,25 @@ def _read(text: str) -> dict[str, Any]:
         pages = as_object(json.loads(text))
     except ValueError:
         pages = None
-    if pages is None or pages.get("version") != 1:
+    if pages is None or pages.get("version") != 1 or not _is_whole(pages):
         raise StoreError("STORE_UNREADABLE", "the store holds no book of purchases of this version. Nothing was bought.")
     return pages
+
+
+_ROW = {"request", "purchase", "opened_ms", "sent_ms", "sends", "held_until_ms", "paid"}
+
+
+def _is_whole(pages: dict[str, Any]) -> bool:
+    """Whether all is there that this client writes: half of a file is no book, and what was spent is not forgotten for it."""
+    spent, purchases, receipts = (pages.get(name) for name in ("spent", "purchases", "receipts"))
+    return (
+        isinstance(spent, dict)
+        and isinstance(purchases, dict)
+        and isinstance(receipts, list)
+        and all(isinstance(day, dict) and all(type(micros) is int for micros in day.values()) for day in spent.values())
+        and all(isinstance(row, dict) and row.keys() >= _ROW and isinstance(row["purchase"], dict) for row in purchases.values())
+        and all(isinstance(receipt, dict) for receipt in receipts)
+    )
 
 
 def _tidy(pages: dict[str, Any], now_ms: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import socket
+import threading
 import time
 from types import TracebackType
 from typing import Any, Callable, Mapping, TypeVar
@@ -23,7 +25,8 @@ class Farebox(BaseFarebox[Callable[[Quote], bool], Callable[[float], None], http
 
     def _open(self, sleep: Callable[[float], None] | None, http: dict[str, Any]) -> None:
         self._sleep = time.sleep if sleep is None else sleep
-        self._http = httpx.Client(**http)
+        # Each request has a connection of its own, which can be cut when its time is over.
+        self._http = httpx.Client(limits=httpx.Limits(max_keepalive_connections=0), **http)
 
     def call(self, service: str, input: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None) -> Answer:
         """Buys one call. The same call again after a lost answer sends the same payment.
@@ -89,16 +92,56 @@ class Farebox(BaseFarebox[Callable[[Quote], bool], Callable[[float], None], http
     def _send(self, step: _flow.Send) -> _flow.Reply:
         headers = {"content-type": "application/json", "accept": "application/json", **step.headers}
         content = bytearray()
+        bound = _Bound(self._timeout_s)
         try:
             with self._http.stream(
-                step.method, self._settings.url + step.path, headers=headers, content=step.content
+                step.method,
+                self._settings.url + step.path,
+                headers=headers,
+                content=step.content,
+                extensions={"trace": bound.trace},
             ) as response:
                 for piece in response.iter_bytes():
                     content += piece
                     if len(content) > _flow.MOST_ANSWER_BYTES:
                         raise _flow.Unheard("the answer is too large")
+                    if bound.is_over:
+                        raise _flow.Unheard(_flow.TOO_LATE)
                 return _flow.Reply(
                     response.status_code, {name.lower(): text for name, text in response.headers.items()}, bytes(content)
                 )
         except (httpx.HTTPError, httpx.StreamError) as error:
-            raise _flow.Unheard(str(error) or type(error).__name__) from error
+            raise _flow.Unheard(_flow.TOO_LATE if bound.is_over else str(error) or type(error).__name__) from error
+        finally:
+            bound.end()
+
+
+class _Bound:
+    """Cuts a request that takes too long as a whole: the time-outs of httpx begin anew with each piece that comes."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.is_over = False
+        self._stream: Any = None
+        self._timer = threading.Timer(timeout_s, self._cut)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self._stream = info["return_value"]
+            if self.is_over:
+                self._cut()
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _cut(self) -> None:
+        self.is_over = True
+        wire = None if self._stream is None else self._stream.get_extra_info("socket")
+        if wire is None:
+            return
+        try:
+            wire.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            # It is closed already.
+            pass

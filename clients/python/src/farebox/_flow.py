@@ -26,8 +26,9 @@ from ._errors import (
     LimitReached,
     PaymentRefused,
     SandboxRefused,
+    StoreError,
 )
-from ._json import as_object, read_base64_object
+from ._json import as_object, read_base64_object, shown
 from ._limits import Limits, Quote
 from ._money import in_usd, micros_of
 from ._wallet import (
@@ -40,6 +41,8 @@ from ._wallet import (
     x402_transfer,
 )
 
+#: Why there is no answer, when a request took longer than it may.
+TOO_LATE = "it took too long"
 #: The longest answer that is read.
 MOST_ANSWER_BYTES = 64_000_000
 _MOST_PAYMENT_CHARACTERS = 65_536
@@ -47,6 +50,7 @@ _MOST_ROUNDS = 3
 _PAUSES_S = (0.25, 1.0, 2.5, 5.0)
 _SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAME = re.compile(r"[\x21-\x7e]{1,255}")
+_CODE = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
 #: Statuses after which the same request may have another end.
 _PATIENCE = (408, 425, 429, 500, 502, 503, 504)
 
@@ -140,6 +144,11 @@ def buy(settings: Settings, call: Call) -> Steps[Answer]:
             answer = yield from _present(settings, bought, call)
             if answer is not None:
                 return answer
+        except StoreError as error:
+            if known is None:
+                raise
+            message = f"{error.message} What was bought by this call before may be paid: make it again when the store can be used."
+            raise StoreError(error.code, message, charged=None) from error
         except PaymentRefused as error:
             # A payment that is refused is not sent any more: the request is bought anew.
             if known is None:
@@ -346,20 +355,28 @@ def _present(settings: Settings, purchase: Purchase, call: Call) -> Steps[Answer
     headers = dict(purchase.headers)
     if settings.key is not None:
         headers["X-API-KEY"] = settings.key
+    failed: FareboxError | None = None
     while True:
         send = uuid.uuid4().hex
-        if not (yield from _work(lambda: book.sending(purchase, send))):
+        try:
+            is_open = yield from _work(lambda: book.sending(purchase, send))
+        except StoreError:
+            # Before the first time nothing has left.
+            if failed is None:
+                raise
+            raise failed from None
+        if not is_open:
             return None
-        failed: FareboxError
         try:
             reply: Reply = yield Send("POST", purchase.path, headers, call.content)
         except Unheard as error:
-            yield from _work(lambda: book.lost(purchase, send))
+            yield from _written(lambda: book.lost(purchase, send))
             failed, pause_s = _lost(settings, purchase, call, str(error)), patience.pause_s(0.0)
         else:
             if 200 <= reply.status < 300:
                 answer = _answer_of(settings, call, reply, purchase)
-                yield from _work(lambda: book.settle(purchase, send, answer.receipt.micros, answer.receipt))
+                # While that cannot be written the purchase stays open, and counts: no answer is lost to a full disk.
+                yield from _written(lambda: book.settle(purchase, send, answer.receipt.micros, answer.receipt))
                 return answer
             failed = _failed(settings, call, reply, paid=True)
             pause_s = patience.pause_s(_retry_after_s(reply)) if _may_end_otherwise(failed) else None
@@ -374,14 +391,14 @@ def _note(settings: Settings, purchase: Purchase, send: str, failed: FareboxErro
     book = settings.book
     if failed.charged is False:
         refused = failed.status == 402
-        over = yield from _work(lambda: book.deny(purchase, send, refused=refused, again=again))
+        over = yield from _written(lambda: book.deny(purchase, send, refused=refused, again=again))
         # Another sending of the same payment may have been taken, or be on its way.
         failed.charged = False if over else None
     elif failed.charged is True and failed.status in (409, 410):
         # Bought, and the answer is not kept any more; or sent back.
-        yield from _work(lambda: book.settle(purchase, send, purchase.micros, None))
+        yield from _written(lambda: book.settle(purchase, send, purchase.micros, None))
     else:
-        yield from _work(lambda: book.lost(purchase, send))
+        yield from _written(lambda: book.lost(purchase, send))
 
 
 def _may_end_otherwise(failed: FareboxError) -> bool:
@@ -405,8 +422,8 @@ def _failed(settings: Settings, call: Call, reply: Reply, *, paid: bool) -> Fare
         charged = None if "charged" in body or not isinstance(code, str) else _charged_unsaid(reply)
     kind = PaymentRefused if reply.status == 402 else CallFailed
     return kind(
-        code if isinstance(code, str) else f"HTTP_{reply.status}",
-        message[:2_000] if isinstance(message, str) else f"the server answered {reply.status}",
+        code if isinstance(code, str) and _CODE.fullmatch(code) else f"HTTP_{reply.status}",
+        shown(message[:2_000]) if isinstance(message, str) else f"the server answered {reply.status}",
         charged=charged,
         doc_url=_doc_url(settings, call, body),
         request_id=_request_id(reply, body),
@@ -510,7 +527,8 @@ class _Patience:
 
 def _retry_after_s(reply: Reply) -> float:
     told = reply.headers.get("retry-after", "")
-    return float(told) if re.fullmatch(r"\d{1,6}", told) else 0.0
+    # More than nine digits are longer than anybody's patience.
+    return float(told[:9]) if re.fullmatch(r"\d+", told, re.ASCII) else 0.0
 
 
 def _json_object(reply: Reply) -> dict[str, Any]:
@@ -526,13 +544,13 @@ def _request_id(reply: Reply, body: Mapping[str, Any]) -> str | None:
 
 
 def _short(text: Any) -> str | None:
-    return text[:200] if isinstance(text, str) else None
+    return shown(text[:200]) if isinstance(text, str) else None
 
 
 def _doc_url(settings: Settings, call: Call, body: Mapping[str, Any] | None = None) -> str:
     """Where to read on: what the error names, or how this service is bought and what each of its errors means."""
     told = (body or {}).get("docUrl")
-    if isinstance(told, str) and re.match(r"https?://", told) and len(told) < 2_000:
+    if isinstance(told, str) and re.fullmatch(r"https?://[\x21-\x7e]{1,2000}", told):
         return told
     return f"{settings.url}/x402/recipes/{call.service}"
 
@@ -551,3 +569,11 @@ def _canonical(input: Mapping[str, Any]) -> str:
 def _work(work: Callable[[], T]) -> Steps[T]:
     done: T = yield Work(work)
     return done
+
+
+def _written(work: Callable[[], T]) -> Steps[T | None]:
+    """The same for what is known already: None when it cannot be written down."""
+    try:
+        return (yield from _work(work))
+    except StoreError:
+        return None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import unicodedata
 from typing import Any, cast
 
 _MOST_CHARACTERS = 65_536
+_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
@@ -18,6 +20,12 @@ def as_object(value: Any) -> dict[str, Any] | None:
 def as_list(value: Any) -> list[Any]:
     """The value where it is a list; an empty one for anything else."""
     return [*value] if isinstance(value, list) else []
+
+
+def shown(text: str) -> str:
+    """Words of a server without what nobody sees: controls of a terminal, and marks that turn text around or hide it."""
+    kept = (each for each in text if each in "\n\t\u200c\u200d" or unicodedata.category(each) not in _UNSEEN)
+    return "".join(kept)
 
 
 def read_base64_object(text: str | None) -> dict[str, Any] | None:
