@@ -144,6 +144,8 @@ interface Till {
   /** Those that pay, the first one first. */
   buyers(): Promise<Buyer<HttpCall, HttpAnswer>[]>;
   book: ReturnType<typeof storeBook>;
+  /** The receipt of an answer, which is the same one however often it is asked for. */
+  receiptFor(call: HttpCall, answer: HttpAnswer, micros: bigint): Receipt | null;
   approve: FareboxOptions['approve'];
   log(line: string): void;
 }
@@ -187,8 +189,14 @@ function tillOf(options: FareboxOptions): Till {
   const book = storeBook(store, nowMs);
   let opened: Promise<Buyer<HttpCall, HttpAnswer>[]> | null = null;
   const keepReceipt = receiptKeeper(store);
-  const answered = async ({ service }: HttpCall, answer: HttpAnswer, micros: bigint) => {
-    const receipt = receiptOf(answer, { service, url, nowMs: nowMs(), micros });
+  const receipts = new WeakMap<HttpAnswer, Receipt | null>();
+  const receiptFor: Till['receiptFor'] = ({ service }, answer, micros) => {
+    const receipt = receipts.get(answer) ?? receiptOf(answer, { service, url, nowMs: nowMs(), micros });
+    receipts.set(answer, receipt);
+    return receipt;
+  };
+  const answered = async (call: HttpCall, answer: HttpAnswer, micros: bigint) => {
+    const receipt = receiptFor(call, answer, micros);
     if (receipt !== null) await keepReceipt(receipt).catch(() => log('the receipt could not be kept'));
   };
   const common = { door, book: () => book, limitsWords: LIMITS_WORDS, url, nowMs, log, answered };
@@ -210,6 +218,7 @@ function tillOf(options: FareboxOptions): Till {
     fetch: fetches,
     apiKey,
     book,
+    receiptFor,
     approve: options.approve,
     nowMs,
     log,
@@ -336,11 +345,7 @@ function soldTo(till: Till, call: HttpCall, bought: Bought<HttpAnswer>): Purchas
   if (bought.kind !== 'answer' || bought.answer.status < 200 || bought.answer.status >= 300)
     throw thrownFor(bought, docUrlOf(till, call));
   const { answer } = bought;
-  const { url, nowMs } = till;
-  return {
-    output: answer.body,
-    receipt: receiptOf(answer, { service: call.service, url, nowMs: nowMs(), micros: bought.micros }),
-  };
+  return { output: answer.body, receipt: till.receiptFor(call, answer, bought.micros) };
 }
 
 const docUrlOf = ({ url }: Till, { route, service }: HttpCall): string =>

@@ -3,6 +3,7 @@ import type { Bought } from './buying/buyer.ts';
 import { FareboxError, type FieldProblem } from './errors.ts';
 import { type HttpAnswer, retryAfterMsOf } from './http.ts';
 import { isRecord, recordOf } from './json.ts';
+import { shownText } from './shown-text.ts';
 
 const MAX_FIELDS = 50;
 
@@ -44,11 +45,12 @@ function chargedBy(status: number, charged: unknown, wasPaid: boolean): false | 
   return !wasPaid || isRefused ? false : 'unknown';
 }
 
-const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, 2_000) : null);
+const textOf = (value: unknown) =>
+  typeof value === 'string' && value !== '' ? shownText(value.slice(0, 2_000)) : null;
 const codeOf = (code: unknown, status: number) =>
   typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : `HTTP_${status}`;
 
 function fieldIn(value: unknown): FieldProblem[] {
   if (!isRecord(value) || typeof value.field !== 'string') return [];
-  return [{ field: value.field, message: textOf(value.message) ?? '' }];
+  return [{ field: shownText(value.field).slice(0, 200), message: textOf(value.message) ?? '' }];
 }
