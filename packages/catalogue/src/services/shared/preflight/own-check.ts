@@ -1,10 +1,11 @@
 /** The same check as `transaction-preflight` sells, of a transaction that this server builds itself. */
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
-import { PATTERN_NAMES, VERDICTS } from '../../../preflight/finding.ts';
+import { VERDICTS } from '../../../preflight/finding.ts';
 import type { ChainHead } from '../wallet/wallet-chains.ts';
 import type { Call } from '../wallet/wallet-transaction.ts';
 import { preflightTransaction } from './evm-preflight.ts';
+import { findingForm } from './finding-form.ts';
 
 const MOST_FINDINGS = 20;
 
@@ -13,19 +14,7 @@ export const ownCheck = z
   .object({
     verdict: z.enum(VERDICTS).describe('danger: do not sign. unknown: a part was not read or simulated'),
     findings: z
-      .array(
-        z.object({
-          pattern: z.enum(PATTERN_NAMES as [string, ...string[]]).describe('What was found'),
-          severity: z
-            .enum(['info', 'caution', 'unknown', 'danger'])
-            .describe('The verdict is the worst of these'),
-          address: z
-            .string()
-            .regex(/^0x[0-9a-fA-F]{40}$/)
-            .nullable()
-            .describe('Whom it is about; null where it is about all'),
-        }),
-      )
+      .array(findingForm(z.string().regex(/^0x[0-9a-fA-F]{40}$/)))
       .describe('What was found; transaction-preflight explains each'),
   })
   .nullable()

@@ -2,10 +2,11 @@
 import { chainName, outsiderText } from '@farebox/core/service/fields';
 import { CHAINS } from '@farebox/core/words/chain-names';
 import { z } from 'zod';
-import { PATTERN_NAMES, VERDICTS } from '../../../preflight/finding.ts';
+import { VERDICTS } from '../../../preflight/finding.ts';
 import { typedDataForm } from '../../../preflight/typed-data.ts';
 import { walletAddress } from '../wallet/wallet-address.ts';
 import { CHECKS } from './coverage.ts';
+import { findingForm } from './finding-form.ts';
 
 /** The body of a request is bounded too; a chain accepts less in one transaction. */
 const MOST_DIGITS = 250_000;
@@ -131,12 +132,7 @@ export const preflightOutput = z.object({
   signer: anAddress.describe('Who is asked to sign'),
   findings: z
     .array(
-      z.object({
-        pattern: z.enum(PATTERN_NAMES as [string, ...string[]]).describe('What was found'),
-        severity: z
-          .enum(['info', 'caution', 'unknown', 'danger'])
-          .describe('The verdict is the worst of these'),
-        address: anAddress.nullable().describe('Whom it is about; null where it is about all'),
+      findingForm(anAddress).extend({
         at: aPlace.describe('Where it stands in what was sent'),
         detail: z.string().describe('What it means, in a sentence'),
       }),
