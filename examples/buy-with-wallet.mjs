@@ -11,14 +11,12 @@ import { createFarebox, FareboxError } from 'farebox';
 import { fileStore } from 'farebox/node';
 import { x402Wallet } from 'farebox/x402';
 
-const { WALLET_KEY, FAREBOX_SANDBOX_WALLET, PORT = '8402' } = process.env;
-const { FAREBOX_URL = `http://127.0.0.1:${PORT}` } = process.env;
+const { WALLET_KEY, FAREBOX_SANDBOX_WALLET } = process.env;
 const [service = 'first-call', body = '{}'] = process.argv.slice(2);
 if (!/^0x[0-9a-f]{64}$/i.test(WALLET_KEY ?? ''))
   fail('set WALLET_KEY to a private key: 0x and 64 hex digits.');
 
 const farebox = createFarebox({
-  url: FAREBOX_URL,
   wallets: [await x402Wallet({ evm: WALLET_KEY, sandbox: FAREBOX_SANDBOX_WALLET === 'true' })],
   // Above the 1 USD that a client pays for a call without being told.
   limits: { maxCallMicros: 10_000_000n },

@@ -6,6 +6,7 @@
 //
 // `npm run sandbox:wallet` prints a key and a node that work here, and `npm start` has installed what is imported below.
 // With a server elsewhere set FAREBOX_URL. The server builds; the key stays here, and signs here.
+import { createFarebox } from 'farebox';
 import { createPublicClient, createWalletClient, formatUnits, http, parseAbi } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
@@ -13,8 +14,9 @@ import { base } from 'viem/chains';
 const USDC_DECIMALS = 6;
 const BALANCE = parseAbi(['function balanceOf(address account) view returns (uint256)']);
 
-const { WALLET_KEY, BASE_RPC_URL, PORT = '8402' } = process.env;
-const { FAREBOX_URL = `http://127.0.0.1:${PORT}` } = process.env;
+const { WALLET_KEY, BASE_RPC_URL } = process.env;
+// The server that FAREBOX_URL names, or else the one of this machine at PORT.
+const { url } = createFarebox();
 const [act = 'position', amount] = process.argv.slice(2);
 if (!/^0x[0-9a-f]{64}$/i.test(WALLET_KEY ?? ''))
   fail('set WALLET_KEY to a private key: 0x and 64 hex digits.');
@@ -78,12 +80,10 @@ async function signAndSend({ to, data, value, gas }) {
 }
 
 async function ask(path) {
-  const response = await fetch(`${FAREBOX_URL}/api/yield/${path}`).catch(() =>
-    fail(`nobody answers at ${FAREBOX_URL}.`),
-  );
+  const response = await fetch(`${url}/api/yield/${path}`).catch(() => fail(`nobody answers at ${url}.`));
   const answer = await response.json();
   if (response.ok) return answer;
-  const others = (answer.instead ?? []).map(({ url }) => `\n  instead: ${url}`);
+  const others = (answer.instead ?? []).map((other) => `\n  instead: ${other.url}`);
   return fail(`${path}: ${response.status} ${answer.message}${others.join('')}`);
 }
 

@@ -16,12 +16,14 @@ import {
   getTransactionDecoder,
   signTransaction,
 } from '@solana/kit';
+import { createFarebox } from 'farebox';
 
 const MOST_LOOKS = 120;
 const LOOK_MS = 1_000;
 
-const { SOLANA_KEY, SOLANA_RPC_URL, PORT = '8402' } = process.env;
-const { FAREBOX_URL = `http://127.0.0.1:${PORT}` } = process.env;
+const { SOLANA_KEY, SOLANA_RPC_URL } = process.env;
+// The server that FAREBOX_URL names, or else the one of this machine at PORT.
+const { url } = createFarebox();
 const [act = 'position', amount] = process.argv.slice(2);
 if (!SOLANA_KEY || !SOLANA_RPC_URL)
   fail('set SOLANA_KEY to a private key in base58, and SOLANA_RPC_URL to a node.');
@@ -90,11 +92,11 @@ async function signAndSend(base64) {
 
 /** The server's answer. @param body the body of a POST; without it the address is read with GET */
 async function ask(path, body) {
-  const response = await fetch(`${FAREBOX_URL}/api/solana-yield/${path}`, {
+  const response = await fetch(`${url}/api/solana-yield/${path}`, {
     ...(body === undefined
       ? {}
       : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-  }).catch(() => fail(`nobody answers at ${FAREBOX_URL}.`));
+  }).catch(() => fail(`nobody answers at ${url}.`));
   const answer = await response.json();
   return response.ok ? answer : fail(`${path}: ${response.status} ${answer.message}`);
 }
