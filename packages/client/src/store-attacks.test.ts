@@ -46,16 +46,61 @@ const clientOf = (shop: FakeShop, options: FareboxOptions = {}) =>
     ...options,
   });
 
+/** A store whose texts take their time, so that what is read may be old when it is written. @param isShared with a lock of its own */
+function slowStore(isShared: boolean): Store {
+  const fast = memoryStore();
+  const later = () => new Promise<void>((resolve) => setImmediate(resolve));
+  let turn: Promise<unknown> = Promise.resolve();
+  const slow: Store = {
+    get: async (name) => {
+      const value = await fast.get(name);
+      await later();
+      return value;
+    },
+    set: async (name, value) => {
+      await later();
+      await fast.set(name, value);
+    },
+    delete: (name) => fast.delete(name),
+  };
+  if (isShared)
+    slow.exclusively = (work) => {
+      const next = turn.then(work);
+      turn = next.catch(() => undefined);
+      return next;
+    };
+  return slow;
+}
+
 test('receipts of calls that end at once are all kept, by one client and by several', async () => {
-  for (const stores of [[memoryStore()], [1, 2, 3].map(() => fileStore(join(folder, 'receipts')))]) {
+  const files = [1, 2, 3].map(() => fileStore(join(folder, 'receipts')));
+  const shared = slowStore(true);
+  for (const stores of [[slowStore(false)], [shared, shared, shared], files]) {
     const shop = openFakeShop();
-    const clients = stores.map((store) => clientOf(shop, { store }));
+    // Answers come together, whatever was done before each.
+    const all = Promise.withResolvers<void>();
+    const fetches: typeof fetch = async (url, init) => {
+      const answer = await shop.fetch(url, init);
+      if (shop.sent.length === 12) all.resolve();
+      await all.promise;
+      return answer;
+    };
+    const clients = stores.map((store) => clientOf(shop, { store, fetch: fetches }));
     const calls = Array.from({ length: 12 }, (_, n) =>
       (clients[n % clients.length] ?? assert.fail()).call('ping', { message: String(n) }),
     );
     await Promise.all(calls);
     assert.equal((await clients[0]?.receipts())?.length, 12);
   }
+});
+
+test('an answer that comes again by its name is one purchase, with one receipt', async () => {
+  const farebox = clientOf(openFakeShop());
+  for (let n = 0; n < 3; n += 1) await farebox.call('ping', {}, { id: 'mine' });
+  assert.deepEqual(
+    (await farebox.receipts()).map(({ replayed }) => replayed),
+    [false],
+  );
 });
 
 test('a process that dies at any of its writes has its call bought once by the next', async () => {
