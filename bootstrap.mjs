@@ -49,6 +49,11 @@ const COMMANDS = {
     args: ['apps/shop/src/commands/operators.ts'],
     install: BESIDE_SERVER,
   },
+  person: {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/shop/src/commands/person.ts'],
+    install: BESIDE_SERVER,
+  },
   recover: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/recover.ts'],

@@ -15,6 +15,7 @@ import { LEDGER_MUTANTS } from './mutants/ledger.ts';
 import { OPERATOR_MUTANTS } from './mutants/operators.ts';
 import { PAGE_MUTANTS } from './mutants/pages.ts';
 import { PAID_CALL_MUTANTS } from './mutants/paid-call.ts';
+import { PEOPLE_MUTANTS } from './mutants/people.ts';
 import { PROXY_MUTANTS } from './mutants/proxy.ts';
 import { PROXY_PRICES_MUTANTS } from './mutants/proxy-prices.ts';
 import { PROXY_WIRE_MUTANTS } from './mutants/proxy-wire.ts';
@@ -30,6 +31,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PAID_CALL_MUTANTS,
   ...PROXY_MUTANTS,
   ...STOCK_MUTANTS,
+  ...PEOPLE_MUTANTS,
   ...RECOVERY_MUTANTS,
   ...SECRET_MUTANTS,
   ...CALLER_ADDRESS_MUTANTS,

@@ -1,6 +1,6 @@
 /**
  * The parts of the documents that are rendered from code: the table and the picture of the walls, the table of
- * variables, those of sources, of services and of what the books prove; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
+ * variables, those of sources, of services, of people's data and of what the books prove; the JSON Schema of a shop's configuration; and the types of the client's services. `npm run format` writes them. The test of the documents runs this with
  * `--check`, which writes nothing and exits with 1 when something differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,6 +12,7 @@ import { variablesOf } from '../packages/core/src/config.ts';
 import { boundsOf, type Variable } from '../packages/core/src/declared.ts';
 import { LEDGER_RULES } from '../packages/core/src/ledger/ledger-rules.ts';
 import type { Audited } from '../packages/core/src/ledger/rule.ts';
+import type { PersonalData, PersonalTable } from '../packages/core/src/words/personal-data.ts';
 import { configJsonSchema } from '../packages/proxy/src/config/schema.ts';
 import { clientServices } from './client-services.ts';
 import { housePicture } from './house-picture.ts';
@@ -98,6 +99,25 @@ function invariants(): string[] {
   ];
 }
 
+/** What each part keeps about people. */
+function people(): string[] {
+  const parts: readonly { name: string; people?: PersonalData }[] = DECLARED;
+  const erased = (erasure: PersonalTable['erasure']) => {
+    if ('stays' in erasure) return `stays: ${erasure.stays}`;
+    return 'rows' in erasure ? 'deleted' : erasure.words;
+  };
+  return [
+    '| Part | Table | What | Why | How long | After an erasure |',
+    '|---|---|---|---|---|---|',
+    ...parts.flatMap(({ name, people: kept }) =>
+      (kept?.tables ?? []).map((rule) => {
+        const cells = [name, `\`${rule.table}\``, rule.what, rule.why, rule.kept, erased(rule.erasure)];
+        return `| ${cells.join(' | ')} |`;
+      }),
+    ),
+  ];
+}
+
 /** The services by group, the cheapest first. */
 async function services(): Promise<string[]> {
   const groups = Map.groupBy(await loadServices(), ({ tag }) => tag);
@@ -131,6 +151,7 @@ const rendered = [
   withTable('docs/parts.md', walls()),
   withTable('docs/configuration.md', variables()),
   withTable('docs/day-to-day.md', invariants()),
+  withTable('docs/personal-data.md', people()),
   withTable('docs/sources.md', terms()),
   withTable('docs/services.md', await services()),
   { path: 'docs/images/house.svg', text: housePicture(CORE) },

@@ -182,6 +182,7 @@ describe('a table has one owner,', () => {
     device_refusals: 'devices',
     devices: 'devices',
     ending_transactions: 'relayer',
+    erasures: 'people',
     followed_calls: 'paid-call',
     free_calls: 'paid-call',
     free_hang_ups: 'paid-call',
@@ -331,7 +332,7 @@ describe('a table has one owner,', () => {
     stock: ['a version names the act that made it, and a standing the process', 'operator_acts', 'replicas'],
     topup: [
       'credit is sold by a call, settles with it and ends in the ledger',
-      ...['calls', 'ledger_transfers', 'settlements'],
+      ...['calls', 'ledger_transfers', 'refunds', 'settlements'],
     ],
     webhooks: [
       'a balance is told when it is low, and nothing once an account has no key',

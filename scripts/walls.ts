@@ -216,6 +216,11 @@ export const CORE: House = {
       because: 'Each rail implements one interface, and knows no other rail.',
     },
     {
+      room: 'people/',
+      knows: ['operator/trail.ts', 'ledger/transfer-id.ts', 'db/', 'secrets/secrets.ts'],
+      because: 'It knows what parts declare about people, and none of the parts.',
+    },
+    {
       room: 'relayer/',
       knows: ['chain-rpc/', 'http/', 'db/'],
       because: 'It sends transactions, and does not know what they are for.',
@@ -283,7 +288,7 @@ export const CORE: House = {
     },
     {
       room: 'declared.ts',
-      knows: ['world.ts', 'ledger/rule.ts', 'relayer/sign.ts'],
+      knows: ['world.ts', 'ledger/rule.ts', 'relayer/sign.ts', 'words/personal-data.ts'],
       because: 'How any part declares itself before it is opened.',
     },
     {

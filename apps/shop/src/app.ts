@@ -23,6 +23,7 @@ import { createCallMetrics } from '@farebox/core/paid-call/metrics';
 import { openSales, openX402Door, PAID_CALL } from '@farebox/core/paid-call/part';
 import { createAnswerSeal } from '@farebox/core/paid-call/sealed-answer';
 import type { Part } from '@farebox/core/part';
+import { PEOPLE } from '@farebox/core/people/declared';
 import { creditsRail } from '@farebox/core/rails/credits/rail';
 import { MPP, openMpp, openMppDoor } from '@farebox/core/rails/mpp/part';
 import { openReceipts, openX402, X402 } from '@farebox/core/rails/x402/part';
@@ -41,7 +42,7 @@ import { openYieldKeeper, YIELD_KEEPER } from '@farebox/yield/keeper/part';
 import { openSolanaYield, SOLANA_YIELD } from '@farebox/yield/solana/part';
 import { GUIDES, openGuidedPages } from './guides.ts';
 
-const FOUNDATION = [DATABASE, SECRETS, SOURCES, TERMS, MAIL, WEBHOOKS, OPERATOR, OPERATIONS] as const;
+const FOUNDATION = [DATABASE, SECRETS, PEOPLE, SOURCES, TERMS, MAIL, WEBHOOKS, OPERATOR, OPERATIONS] as const;
 const PAYMENT = [KEYS, PAID_CALL, X402, MPP, CARDS, SOLD_KEYS, TOPUP, MCP, A2A] as const;
 const OFFERS = [CUSTODY, IDENTITY, DEVICES, PICTURES, PROXY] as const;
 const YIELD = [FREE_READS, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD] as const;

@@ -6,6 +6,7 @@ import { inspect } from 'node:util';
 import { z } from 'zod';
 import type { Audited } from './ledger/rule.ts';
 import type { EvmKey } from './relayer/sign.ts';
+import type { PersonalData } from './words/personal-data.ts';
 import type { MoneyParts } from './world.ts';
 
 export interface Variable<Output = unknown> {
@@ -56,6 +57,8 @@ export interface Declared<V extends Variables = Variables> {
   problems?(values: Partial<ValuesOf<V>>, about: Surroundings): string[];
   /** Rules about the money that the part keeps; `npm run books` checks them in the database. */
   books?: Audited;
+  /** What the part keeps about people, and what becomes of it when one is erased. */
+  people?: PersonalData;
   /** The settings that say whose money it is: where it comes from, where it goes, who moves it. Read once nothing else is wrong. */
   money?(values: ValuesOf<V>, about: Surroundings): Partial<MoneyParts>;
 }
@@ -93,6 +96,11 @@ export function declare<const Name extends string, const V extends Variables>(
 /** The rules about money of all parts. */
 export function booksOf(parts: readonly Pick<Declared, 'books'>[]): readonly Audited[] {
   return parts.flatMap(({ books }) => books ?? []);
+}
+
+/** What all parts keep about people. */
+export function peopleOf(parts: readonly Pick<Declared, 'people'>[]): readonly PersonalData[] {
+  return parts.flatMap(({ people }) => people ?? []);
 }
 
 /** Secret values that cannot be shown by accident: they do not appear in JSON, logs, inspectors or template strings. */

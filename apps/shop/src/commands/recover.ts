@@ -3,14 +3,19 @@
  * unless `--apply` is given; with it, everything is put right and the shop opens.
  */
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadServices } from '@farebox/catalogue/services/registry';
 import { ABOUT_TAGS } from '@farebox/catalogue/services/tags';
 import { databaseOf, readConfig } from '@farebox/core/config';
 import { openDatabase } from '@farebox/core/db/open';
+import { peopleOf } from '@farebox/core/declared';
 import { CREDIT_TIERS } from '@farebox/core/keys/credit-tiers';
 import { microsToUsd, usdToMicros } from '@farebox/core/ledger/money';
 import { redaction } from '@farebox/core/operations/redaction';
+import { createTrail } from '@farebox/core/operator/trail';
+import { type ErasureParts, type Reapplied, reapply } from '@farebox/core/people/erasure';
+import { erasureListAt } from '@farebox/core/people/erasure-list';
 import {
   type ForgottenSale,
   planRecovery,
@@ -23,6 +28,7 @@ import { runCommand, UsageError } from '@farebox/process/run-command';
 import { StartError } from '@farebox/process/start-error';
 import pino from 'pino';
 import { createApp, DECLARED } from '../app.ts';
+import { reapplied } from './told-erasures.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../../package.json');
 const USAGE = 'npm run recover [-- --apply --by NAME [--compared] [--json]]';
@@ -51,6 +57,7 @@ await runCommand(USAGE, async () => {
     logger,
     nowMs,
   });
+  const { cards } = app;
   try {
     const parts: RecoverParts = {
       sql: database.sql,
@@ -59,12 +66,31 @@ await runCommand(USAGE, async () => {
         const read = [app.x402.paidSince(sinceMs), app.byMpp.mpp?.paidSince(sinceMs) ?? []];
         return (await Promise.all(read)).flat();
       },
-      cards: app.cards,
+      cards,
       sellsWhatLasts: lastingPrices(services, app.parts),
       nowMs,
     };
-    const plan = apply ? await applied(parts, by, compared) : await planRecovery(parts);
-    process.stdout.write(json ? asJson(plan) : asText(plan, apply));
+    const erasures: ErasureParts = {
+      sql: database.patient,
+      people: peopleOf(DECLARED),
+      secrets: config.secrets.secrets.reveal().versions,
+      trail: createTrail(database.patient, nowMs),
+      list: erasureListAt(
+        config.people.settings.erasuresFile ?? join(config.database.settings.dataDir, 'erasures.jsonl'),
+      ),
+      forgetCustomer: cards === null ? null : (customer) => cards.provider.forgetCustomer(customer),
+      nowMs,
+    };
+    let again: Reapplied | null = null;
+    // After the orders: a forgotten one is written anew with the address that the card provider still has.
+    const beforeOpening = async () => {
+      again = await reapply(erasures, by);
+    };
+    const plan = apply
+      ? await applied(parts, by, { unreadCompared: compared, beforeOpening })
+      : await planRecovery(parts);
+    process.stdout.write(json ? asJson(plan, again) : asText(plan, apply));
+    if (again !== null && !json) process.stdout.write(reapplied(again, erasures.list.path));
     return 0;
   } finally {
     await app.close();
@@ -88,9 +114,13 @@ function lastingPrices(
   return (micros) => prices.has(micros);
 }
 
-async function applied(parts: RecoverParts, by: string, compared: boolean): Promise<RecoveryPlan | null> {
+async function applied(
+  parts: RecoverParts,
+  by: string,
+  options: Parameters<typeof recover>[2],
+): Promise<RecoveryPlan | null> {
   try {
-    return await recover(parts, by, { unreadCompared: compared });
+    return await recover(parts, by, options);
   } catch (error) {
     if (!(error instanceof Unread)) throw error;
     throw new StartError(
@@ -99,7 +129,7 @@ async function applied(parts: RecoverParts, by: string, compared: boolean): Prom
   }
 }
 
-function asJson(plan: RecoveryPlan | null): string {
+function asJson(plan: RecoveryPlan | null, erasures: Reapplied | null): string {
   const shown =
     plan === null
       ? { shut: false }
@@ -110,6 +140,7 @@ function asJson(plan: RecoveryPlan | null): string {
           sales: plan.sales,
           sentBack: plan.sentBack,
           unread: plan.unread,
+          erasures,
         };
   return `${JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? microsToUsd(value) : value), 2)}\n`;
 }

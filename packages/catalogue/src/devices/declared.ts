@@ -1,10 +1,12 @@
 import { declare, whole } from '@farebox/core/declared';
 import { z } from 'zod';
+import { DEVICE_PEOPLE } from './personal-data.ts';
 
 const HOUR_MS = 3_600_000;
 
 export const DEVICES = declare({
   name: 'devices',
+  people: DEVICE_PEOPLE,
   variables: {
     retentionDays: {
       name: 'DEVICE_RETENTION_DAYS',

@@ -1,7 +1,9 @@
 import { declare, hostName, list, whole } from '../declared.ts';
+import { A2A_PEOPLE } from './personal-data.ts';
 
 export const A2A = declare({
   name: 'a2a',
+  people: A2A_PEOPLE,
   variables: {
     allowedHosts: {
       name: 'A2A_ALLOWED_HOSTS',

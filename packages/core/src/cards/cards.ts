@@ -42,7 +42,7 @@ const SWEEP_EVERY_MS = 15_000;
 const CATCH_UP_EVERY_MS = 5 * 60_000;
 const FORGET_EVERY_MS = 3_600_000;
 /** Anybody may open pages that nobody pays. */
-const UNPAID_KEPT_MS = 90 * 86_400_000;
+const DAY_MS = 86_400_000;
 const FORGOTTEN_AT_ONCE = 5_000;
 
 export interface Cards {
@@ -66,7 +66,10 @@ export interface Cards {
 
 export interface CardParts {
   sql: Database;
-  settings: Pick<Parameters<typeof createCardProvider>[0], 'url' | 'secrets'> & { rechargesPerDay: number };
+  settings: Pick<Parameters<typeof createCardProvider>[0], 'url' | 'secrets'> & {
+    rechargesPerDay: number;
+    unpaidRetentionDays: number;
+  };
   ledger: Ledger;
   keys: Keys;
   debts: Debts;
@@ -103,7 +106,7 @@ export function openCards(parts: CardParts): Cards {
   const provider = createCardProvider({ ...parts.settings, nowMs });
   const reconcile = (orderId: string) => reconciler.reconcile(orderId);
   const { report, secrets, baseUrl, firstCall } = parts;
-  const { rechargesPerDay } = parts.settings;
+  const { rechargesPerDay, unpaidRetentionDays } = parts.settings;
   const common = { sql, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
   const recharges = createAutoRecharges(sql, {
     ...common,
@@ -169,7 +172,7 @@ export function openCards(parts: CardParts): Cards {
       cardWebhookRoute(app, { provider, inbox: soon });
     },
 
-    jobs: jobsOf({ inbox, recharges, sweeper, orders, nowMs }),
+    jobs: jobsOf({ inbox, recharges, sweeper, orders, unpaidRetentionDays, nowMs }),
     async close() {
       await soon.close();
       provider.close();
@@ -183,9 +186,10 @@ function jobsOf(parts: {
   recharges: AutoRecharges;
   sweeper: Sweeper;
   orders: OrderStore;
+  unpaidRetentionDays: number;
   nowMs(): number;
 }): Job[] {
-  const { inbox, recharges, sweeper, orders, nowMs } = parts;
+  const { inbox, recharges, sweeper, orders, unpaidRetentionDays, nowMs } = parts;
   return [
     {
       name: 'work-card-inbox',
@@ -224,7 +228,7 @@ function jobsOf(parts: {
       run: async (stopping) =>
         void (await untilNoneIsDue(
           FORGOTTEN_AT_ONCE,
-          () => orders.forgetUnpaid(nowMs() - UNPAID_KEPT_MS, FORGOTTEN_AT_ONCE),
+          () => orders.forgetUnpaid(nowMs() - unpaidRetentionDays * DAY_MS, FORGOTTEN_AT_ONCE),
           stopping,
         )),
     },

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { declare, list, url, whole } from '../declared.ts';
 import { CARD_BOOKS } from './books-rules.ts';
+import { CARD_PEOPLE } from './personal-data.ts';
 
 export const CARDS = declare({
   name: 'cards',
   books: CARD_BOOKS,
+  people: CARD_PEOPLE,
   variables: {
     url: {
       name: 'CARD_PROVIDER_URL',
@@ -31,6 +33,12 @@ export const CARDS = declare({
       fallback: '',
       secret: true,
       renewed: true,
+    },
+    unpaidRetentionDays: {
+      name: 'UNPAID_ORDER_RETENTION_DAYS',
+      describe: 'How many days a checkout that nobody tried to pay is kept',
+      shape: whole(30, 3_650),
+      fallback: '90',
     },
     rechargesPerDay: {
       name: 'RECHARGE_MAX_PER_DAY',

@@ -133,6 +133,8 @@ export interface CardProvider {
   kept(of: { sessionId: string | null; paymentIntentId: string | null }): Promise<KeptOrder | null>;
   /** Ends a payment that nobody will see through, if that is still possible. @returns how it stands then */
   cancel(paymentIntentId: string): Promise<PaymentFacts>;
+  /** Deletes a customer, with the cards and the address that are kept of it. One that is gone already is no failure. */
+  forgetCustomer(customerId: string): Promise<void>;
   /** The payment of an order, found by its customer; null: there is none. */
   findPayment(order: { orderId: string; customerId: string }): Promise<PaymentFacts | null>;
   /** A card that somebody names; null: there is none. */

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { declare, list } from '../declared.ts';
+import { CUSTODY_PEOPLE } from './personal-data.ts';
 
 export const CUSTODY = declare({
   name: 'custody',
+  people: CUSTODY_PEOPLE,
   variables: {
     /** In hex: the first encrypts, all decrypt. */
     encryptionKeys: {

@@ -1,10 +1,12 @@
 import { declare, evmKey } from '../declared.ts';
 import { upstreamBaseUrlVariable } from '../words/upstream-variables.ts';
+import { IDENTITY_PEOPLE } from './personal-data.ts';
 
 const NODE = upstreamBaseUrlVariable('base');
 
 export const IDENTITY = declare({
   name: 'identity',
+  people: IDENTITY_PEOPLE,
   variables: {
     /** Pays the gas. */
     registrarKey: {

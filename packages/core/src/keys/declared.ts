@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { declare, flag } from '../declared.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import { KEY_BOOKS } from './books-rules.ts';
+import { KEY_PEOPLE } from './personal-data.ts';
 
 /** An amount in USD, in micro-USD; null for `none`: there is no such bound. */
 export const usdOrNone = z.string().transform((value, context) => {
@@ -19,6 +20,7 @@ export const usdOrNone = z.string().transform((value, context) => {
 export const KEYS = declare({
   name: 'keys',
   books: KEY_BOOKS,
+  people: KEY_PEOPLE,
   variables: {
     trialAllowInternal: {
       name: 'TRIAL_ALLOW_INTERNAL',

@@ -1,9 +1,17 @@
 import { z } from 'zod';
-import { declare } from '../declared.ts';
+import { declare, whole } from '../declared.ts';
+import { MAIL_PEOPLE } from './personal-data.ts';
 
 export const MAIL = declare({
   name: 'mail',
+  people: MAIL_PEOPLE,
   variables: {
+    retentionDays: {
+      name: 'MAIL_RETENTION_DAYS',
+      describe: 'How many days a mail is kept, sent or not',
+      shape: whole(2, 3_650),
+      fallback: '30',
+    },
     /** Null: no mail is sent. */
     smtpUrl: {
       name: 'SMTP_URL',

@@ -46,7 +46,7 @@ export interface Mailer {
   enqueue(transaction: Transaction, mail: Mail): Promise<void>;
   /** Sends what is due, as much as is good for one run, and says how many mails were accepted. */
   send(): Promise<number>;
-  /** Forgets the oldest mails after 30 days, sent or not, and says how many. */
+  /** Forgets the oldest mails once their time is over, sent or not, and says how many. */
   forget(): Promise<number>;
   /** Begins no more mails, and waits for those that are being sent. */
   close(): Promise<void>;
@@ -56,7 +56,7 @@ const MINUTE_MS = 60_000;
 /** After the first attempt, the second, and so on: an outage of half a day loses nothing. */
 const BACK_OFF_MS = [1, 3, 9, 27, 81, 243, 360].map((minutes) => minutes * MINUTE_MS);
 const MAX_ATTEMPTS = BACK_OFF_MS.length + 1;
-const KEPT_MS = 30 * 24 * 60 * MINUTE_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 /** In one call of `forget`. */
 export const MAILS_FORGOTTEN_AT_ONCE = 5_000;
 const AT_ONCE = 4;
@@ -78,6 +78,8 @@ export interface MailerParts {
   smtp: SmtpSettings | null;
   /** Stands below every mail. */
   signature: string;
+  /** How long a mail is kept; 30 unless given. */
+  retentionDays?: number;
   nowMs(): number;
   report(report: MailReport): void;
 }
@@ -89,7 +91,7 @@ export interface MailerParts {
  * @throws StartError when the mail server's address cannot be read
  */
 export function createMailer(sql: Database, parts: MailerParts): Mailer {
-  const { signature, nowMs, report } = parts;
+  const { signature, nowMs, report, retentionDays = 30 } = parts;
   const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
   const queue = openQueue(sql, nowMs, parts.smtp?.timeoutMs ?? 0);
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
@@ -157,7 +159,7 @@ export function createMailer(sql: Database, parts: MailerParts): Mailer {
     async forget() {
       const { count } = await sql`
         delete from mails where id in (
-          select id from mails where created_at < ${at(-KEPT_MS)} order by created_at limit ${MAILS_FORGOTTEN_AT_ONCE}
+          select id from mails where created_at < ${at(-retentionDays * DAY_MS)} order by created_at limit ${MAILS_FORGOTTEN_AT_ONCE}
           for update skip locked
         )`;
       return count;

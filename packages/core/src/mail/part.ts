@@ -14,7 +14,7 @@ export function openMail(
   { pools, shop, baseUrl, logger, nowMs }: House,
   { settings, secrets }: Configured<typeof MAIL.variables>,
 ): Part & { mailer: Mailer } {
-  const { from } = settings;
+  const { from, retentionDays } = settings;
   const metrics = createMailMetrics();
   const { smtpUrl: first } = secrets.reveal();
   const smtpUrl = () => secrets.reveal().smtpUrl ?? '';
@@ -27,6 +27,7 @@ export function openMail(
     signature: ['-- ', shop.name, baseUrl, ...(shop.contactEmail === null ? [] : [shop.contactEmail])].join(
       '\n',
     ),
+    retentionDays,
     nowMs,
     report({ outcome, ...line }) {
       metrics.mail(outcome);

@@ -19,7 +19,11 @@ export const reason = z
   .trim()
   .min(3, 'must say why, in 3 to 500 characters')
   .max(500, 'must say why, in 3 to 500 characters')
-  .refine(isNameable, NOT_NAMEABLE);
+  .refine(isNameable, NOT_NAMEABLE)
+  .refine(
+    (text) => !/[^\s@]@[^\s@]+\.[^\s@]/.test(text),
+    'must name nobody by an e-mail address: it can never be removed',
+  );
 export const amountUpTo = (mostMicros: bigint) =>
   z.union([z.string(), z.number()]).transform((value, context) => {
     try {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { declare, isTooRegular, list, whole } from '../declared.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import { OPERATOR_BOOKS } from './books-rules.ts';
+import { OPERATOR_PEOPLE } from './personal-data.ts';
 import { roleRule } from './sign-in/role-rules.ts';
 
 /** Whether what goes to an address and comes from there is read by nobody on the way. */
@@ -14,6 +15,7 @@ function isPrivate(address: string): boolean {
 export const OPERATOR = declare({
   name: 'operator',
   books: OPERATOR_BOOKS,
+  people: OPERATOR_PEOPLE,
   variables: {
     tokens: {
       name: 'ADMIN_TOKENS',
@@ -103,6 +105,12 @@ export const OPERATOR = declare({
       describe: 'An operator’s session ends so many hours after the sign-in, whatever was asked',
       shape: whole(1, 168),
       fallback: '12',
+    },
+    sessionRetentionDays: {
+      name: 'ADMIN_SESSION_RETENTION_DAYS',
+      describe: 'How many days after its end an operator’s session is kept, with its address and browser',
+      shape: whole(1, 3_650),
+      fallback: '90',
     },
     serviceCosts: {
       name: 'SERVICE_COSTS_USD',

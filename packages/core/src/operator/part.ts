@@ -49,6 +49,7 @@ export function openOperator(
       rules: settings.roles,
       idleMs: settings.sessionIdleMinutes * 60_000,
       longestMs: settings.sessionHours * 3_600_000,
+      retentionDays: settings.sessionRetentionDays,
     },
     signInSecret: () => secrets.reveal().oidcClientSecret,
     baseUrl: house.baseUrl,

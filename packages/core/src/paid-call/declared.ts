@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { declare, whole } from '../declared.ts';
 import { CALL_BOOKS } from './inside/books-rules.ts';
+import { CALL_PEOPLE } from './personal-data.ts';
 
 const HOUR_MS = 3_600_000;
 /** Longer than a year's books, and than anybody may still dispute the card payment that paid for a call. */
@@ -10,6 +11,7 @@ const FEWEST_HISTORY_DAYS = 400;
 export const PAID_CALL = declare({
   name: 'paidCall',
   books: CALL_BOOKS,
+  people: CALL_PEOPLE,
   variables: {
     rateLimitPerKey: {
       name: 'RATE_LIMIT_PER_KEY',
@@ -34,6 +36,12 @@ export const PAID_CALL = declare({
       describe: 'How long a bought answer is kept for repeats, in hours',
       shape: whole(24, 24 * 30).transform((hours) => hours * HOUR_MS),
       fallback: '48',
+    },
+    requestRetentionDays: {
+      name: 'REQUEST_RETENTION_DAYS',
+      describe: 'How many days it is kept which request paid for which call on a chain, and which failed',
+      shape: whole(1, 3_650),
+      fallback: '30',
     },
     maxAnswerBytes: {
       name: 'MAX_ANSWER_BYTES',

@@ -75,6 +75,7 @@ export interface Sales extends Part {
 interface SalesSettings {
   answerTtlMs: number;
   maxAnswerBytes: number;
+  requestRetentionDays: number;
   refundAfterMs: number;
   reconcileIntervalMs: number;
   shareHoldMs: number;
@@ -227,7 +228,7 @@ function openRecords(
     },
   });
   const shares = createCallShares(sql, { ledger, nowMs, cardHoldMs: settings.shareCardHoldMs });
-  const requests = createRequestNotes(sql, nowMs);
+  const requests = createRequestNotes(sql, nowMs, settings.requestRetentionDays);
   const freeHangUps = createFreeHangUps({
     sql,
     nowMs,

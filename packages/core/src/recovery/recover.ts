@@ -91,13 +91,14 @@ export async function planRecovery(parts: RecoverParts): Promise<RecoveryPlan | 
  *
  * @param by who said so; kept with the recovery
  * @param options.unreadCompared whether somebody has compared the chains that cannot be read
+ * @param options.beforeOpening what else is done once everything is put right and nothing is sold yet
  * @returns what it did
  * @throws when a chain or the provider cannot be read, or one of those remains to be compared: the shop stays shut
  */
 export async function recover(
   parts: RecoverParts,
   by: string,
-  options: { unreadCompared: boolean },
+  options: { unreadCompared: boolean; beforeOpening?: () => Promise<void> },
 ): Promise<RecoveryPlan | null> {
   const recovery = await openRecoveryIn(parts.sql);
   if (recovery === null) return null;
@@ -108,6 +109,7 @@ export async function recover(
   await followCards(parts);
   for (const sale of found.sales.filter(({ source }) => source === 'card'))
     await note(parts, recovery, sale, null);
+  await options.beforeOpening?.();
   await parts.sql`
     update recoveries set opened_at = ${at(parts)}, opened_by = ${by}
     where id = ${String(recovery.id)} and opened_at is null`;

@@ -1,10 +1,12 @@
 import { declare } from '../declared.ts';
 import { usdOrNone } from '../keys/declared.ts';
 import { SOLD_KEY_BOOKS } from './books-rules.ts';
+import { SOLD_KEY_PEOPLE } from './personal-data.ts';
 
 export const SOLD_KEYS = declare({
   name: 'soldKeys',
   books: SOLD_KEY_BOOKS,
+  people: SOLD_KEY_PEOPLE,
   variables: {
     /** Null: there is no such bound. */
     newCardMicrosPerDay: {

@@ -1,4 +1,5 @@
 import { declare } from '../declared.ts';
 import { TOPUP_BOOKS } from './books-rules.ts';
+import { TOPUP_PEOPLE } from './personal-data.ts';
 
-export const TOPUP = declare({ name: 'topup', books: TOPUP_BOOKS, variables: {} });
+export const TOPUP = declare({ name: 'topup', books: TOPUP_BOOKS, people: TOPUP_PEOPLE, variables: {} });

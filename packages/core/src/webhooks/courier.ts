@@ -63,6 +63,8 @@ export interface CourierParts {
   seal: Seal;
   mailer: Pick<Mailer, 'enqueue'>;
   baseUrl: string;
+  /** How long messages are kept; 30 unless given. */
+  retentionDays?: number;
   nowMs(): number;
   report(report: CourierReport): void;
 }

@@ -9,7 +9,6 @@ import { cursorOf, type Page, pageOf, placeOf } from './page.ts';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 86_400 * SECOND_MS;
-const KEPT_MS = 30 * DAY_MS;
 /** Events in a day that are not about money. The log of an account takes no more of them. */
 const A_DAY = 2_000;
 /**
@@ -51,7 +50,8 @@ export interface EventLog {
   forget(): Promise<number>;
 }
 
-export function createEventLog(sql: Database, nowMs: () => number): EventLog {
+/** @param retentionDays how long events are kept */
+export function createEventLog(sql: Database, nowMs: () => number, retentionDays = 30): EventLog {
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
 
   return {
@@ -95,7 +95,7 @@ export function createEventLog(sql: Database, nowMs: () => number): EventLog {
     async forget() {
       const { count } = await sql`
         delete from account_events where id in (
-          select id from account_events where created_at < ${at(-KEPT_MS)} order by created_at
+          select id from account_events where created_at < ${at(-retentionDays * DAY_MS)} order by created_at
           limit ${EVENTS_FORGOTTEN_AT_ONCE} for update skip locked
         )`;
       return count;

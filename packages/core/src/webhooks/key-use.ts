@@ -37,8 +37,7 @@ const MOST_NOTES = 5_000;
 const MOST_FAILURES = 10;
 /** The addresses of one key that are kept: the oldest is forgotten for a new one, so a caller with many addresses is told of again and again. */
 const ADDRESSES_OF_A_KEY = 64;
-/** An address that was not used for so long is new again. */
-const KNOWN_FOR_MS = 90 * 86_400_000;
+const DAY_MS = 86_400_000;
 /** The latest keys of an account that are looked at when one of them is used for the first time. */
 const KEYS_LOOKED_AT = 20;
 /** In one call of `forget`. */
@@ -53,6 +52,8 @@ interface Pair {
 interface KeyUseParts {
   secrets: Secrets;
   log: Pick<EventLog, 'add'>;
+  /** An address that was not used for so long is new again; 90 unless given. */
+  retentionDays?: number;
   nowMs(): number;
 }
 
@@ -109,7 +110,7 @@ export function createKeyUses(sql: Database, parts: KeyUseParts): KeyUses {
       const { count } = await sql`
         delete from key_addresses where (key_id, digest) in (
           select key_id, digest from key_addresses
-          where seen_at < ${new Date(parts.nowMs() - KNOWN_FOR_MS).toISOString()}
+          where seen_at < ${new Date(parts.nowMs() - (parts.retentionDays ?? 90) * DAY_MS).toISOString()}
           order by seen_at limit ${ADDRESSES_FORGOTTEN_AT_ONCE} for update skip locked
         )`;
       return count;
@@ -162,7 +163,7 @@ async function wanting(sql: Database, type: string, accountIds: readonly bigint[
 /** Notes from where a key was used, and tells its account of an address that is new. */
 async function learn(
   sql: Database,
-  { secrets, log, nowMs }: KeyUseParts,
+  { secrets, log, nowMs, retentionDays = 90 }: KeyUseParts,
   { accountId, keyId, address }: Pair,
 ): Promise<void> {
   const digests = digestsOf(secrets, keyId, address);
@@ -178,7 +179,7 @@ async function learn(
     if (wanted === undefined) return;
     const known = await transaction<{ digest: Buffer; seen_at: Date }[]>`
       select digest, seen_at from key_addresses where key_id = ${String(keyId)} order by seen_at`;
-    const fresh = known.filter(({ seen_at: seenAt }) => seenAt.getTime() > nowMs() - KNOWN_FOR_MS);
+    const fresh = known.filter(({ seen_at: seenAt }) => seenAt.getTime() > nowMs() - retentionDays * DAY_MS);
     const isKnown = fresh.some(({ digest }) => digests.some((each) => each.equals(digest)));
     for (const { digest } of known.slice(0, Math.max(0, known.length - ADDRESSES_OF_A_KEY + 1)))
       await transaction`delete from key_addresses where key_id = ${String(keyId)} and digest = ${digest}`;
@@ -188,7 +189,10 @@ async function learn(
     if (isKnown) return;
     // The first is where the key lives, unless its account is known to call from elsewhere: who has taken a key over may
     // have rotated it.
-    if (fresh.length === 0 && (await isHome(transaction, { secrets, nowMs }, { accountId, keyId, address })))
+    if (
+      fresh.length === 0 &&
+      (await isHome(transaction, { secrets, nowMs, retentionDays }, { accountId, keyId, address }))
+    )
       return;
     const [key] = await transaction<{ prefix: string }[]>`
       select prefix from api_keys where id = ${String(keyId)}`;
@@ -202,12 +206,12 @@ async function learn(
 /** Whether the first address of a key is one of its account, or the account has none yet. */
 async function isHome(
   transaction: Transaction,
-  { secrets, nowMs }: Pick<KeyUseParts, 'secrets' | 'nowMs'>,
+  { secrets, nowMs, retentionDays = 90 }: Pick<KeyUseParts, 'secrets' | 'nowMs' | 'retentionDays'>,
   { accountId, keyId, address }: Pair,
 ): Promise<boolean> {
   const known = await transaction<{ key_id: bigint; digest: Buffer }[]>`
     select a.key_id, a.digest from key_addresses a
-    where a.seen_at > ${new Date(nowMs() - KNOWN_FOR_MS).toISOString()} and a.key_id in (
+    where a.seen_at > ${new Date(nowMs() - retentionDays * DAY_MS).toISOString()} and a.key_id in (
       select id from api_keys where account_id = ${String(accountId)} and id <> ${String(keyId)}
       order by id desc limit ${KEYS_LOOKED_AT})`;
   if (known.length === 0) return true;

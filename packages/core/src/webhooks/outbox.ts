@@ -7,7 +7,6 @@ import { missedBy } from './missed.ts';
 import { cursorOf, type Page, pageOf, placeOf } from './page.ts';
 
 const DAY_MS = 86_400_000;
-const KEPT_MS = 30 * DAY_MS;
 /** In one call of `forget`. */
 export const DELIVERIES_FORGOTTEN_AT_ONCE = 5_000;
 /** Messages that may wait for a webhook, and be written for it in a day. The trigger on `account_events` has the same bounds. */
@@ -68,7 +67,7 @@ export interface Outbox {
 }
 
 export function createOutbox(sql: Database, parts: CourierParts): Outbox {
-  const queue = new Queue(sql, parts.nowMs);
+  const queue = new Queue(sql, parts.nowMs, parts.retentionDays ?? 30);
   const courier = new Courier(sql, parts);
   return {
     queue: courier.queue,
@@ -86,8 +85,10 @@ export function createOutbox(sql: Database, parts: CourierParts): Outbox {
 class Queue {
   readonly #sql: Database;
   readonly #nowMs: () => number;
+  readonly #retentionDays: number;
 
-  constructor(sql: Database, nowMs: () => number) {
+  constructor(sql: Database, nowMs: () => number, retentionDays: number) {
+    this.#retentionDays = retentionDays;
     this.#sql = sql;
     this.#nowMs = nowMs;
   }
@@ -174,7 +175,7 @@ class Queue {
   async forget(): Promise<number> {
     const { count } = await this.#sql`
       delete from webhook_deliveries where id in (
-        select id from webhook_deliveries where created_at < ${this.#at(-KEPT_MS)} order by created_at
+        select id from webhook_deliveries where created_at < ${this.#at(-this.#retentionDays * DAY_MS)} order by created_at
         limit ${DELIVERIES_FORGOTTEN_AT_ONCE} for update skip locked
       )`;
     return count;

@@ -5,6 +5,7 @@ import type { Mailer } from '../mail/mailer.ts';
 import type { KeyUse } from '../paid-call/paid-call.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
+import type { CourierParts } from './courier.ts';
 import { WEBHOOKS } from './declared.ts';
 import { createEventLog, EVENTS_FORGOTTEN_AT_ONCE } from './event-log.ts';
 import { ADDRESSES_FORGOTTEN_AT_ONCE, createKeyUses } from './key-use.ts';
@@ -26,7 +27,9 @@ const LOW_LOOKED_EVERY_MS = 5_000;
 /** Events of an account, sent to where its owner wants them. */
 export function openWebhooks(
   house: House,
-  { settings: { privateAddresses: allowPrivate } }: Configured<typeof WEBHOOKS.variables>,
+  {
+    settings: { privateAddresses: allowPrivate, retentionDays, addressRetentionDays },
+  }: Configured<typeof WEBHOOKS.variables>,
   needs: { keys: Keys; mailer: Mailer; secrets: Secrets; seal: Seal },
 ): Part & { outbox: Outbox; keyUsed(use: KeyUse): void } {
   const { pools, baseUrl, version, logger, addressOf, nowMs } = house;
@@ -35,19 +38,13 @@ export function openWebhooks(
   const metrics = createWebhookMetrics(() => missedToday(sql, nowMs()));
   const sender = createSender({ allowPrivate, userAgent: `Farebox/${version} (+${baseUrl})` });
   const webhooks = createWebhooks(sql, { seal, currentId: secrets.current.id, nowMs });
-  const outbox = createOutbox(sql, {
-    sender,
-    seal,
-    mailer,
-    baseUrl,
-    nowMs,
-    report({ outcome, ...line }) {
-      metrics.message(outcome);
-      logger[outcome === 'taken' ? 'info' : 'warn'](line, `webhook ${outcome}`);
-    },
-  });
-  const log = createEventLog(sql, nowMs);
-  const uses = createKeyUses(sql, { secrets, log, nowMs });
+  const report: CourierParts['report'] = ({ outcome, ...line }) => {
+    metrics.message(outcome);
+    logger[outcome === 'taken' ? 'info' : 'warn'](line, `webhook ${outcome}`);
+  };
+  const outbox = createOutbox(sql, { sender, seal, mailer, baseUrl, retentionDays, nowMs, report });
+  const log = createEventLog(sql, nowMs, retentionDays);
+  const uses = createKeyUses(sql, { secrets, log, retentionDays: addressRetentionDays, nowMs });
   return {
     name: 'webhooks',
     outbox,

@@ -100,6 +100,24 @@ function chargeIn(intent: Stripe.PaymentIntent): Stripe.Charge {
 }
 
 describe('customers and their cards', () => {
+  test('a customer is deleted once: its cards are no more its own, and nothing of it is shown', async () => {
+    const { id } = await stripe.customers.create({ email: 'gone@example.com', name: 'Anna' });
+    const method = await stripe.paymentMethods.attach('pm_card_visa', { customer: id });
+    const told = { id, object: 'customer', deleted: true };
+    assert.partialDeepStrictEqual(await stripe.customers.del(id), told);
+    const shown = await stripe.customers.retrieve(id);
+    assert.partialDeepStrictEqual(shown, told);
+    assert(!JSON.stringify(shown).includes('Anna'));
+    assert.equal((await stripe.paymentMethods.retrieve(method.id)).customer, null);
+    assert.deepEqual((await stripe.customers.list({ email: 'gone@example.com' })).data, []);
+    const again = await failureOf(stripe.customers.del(id));
+    assert(again instanceof errors.StripeInvalidRequestError && again.code === 'resource_missing');
+    assert.equal(
+      (await failureOf(stripe.paymentMethods.attach('pm_card_visa', { customer: id }))).code,
+      'resource_missing',
+    );
+  });
+
   test('a customer is made, changed, found by e-mail, and keeps cards', async () => {
     const customer = await stripe.customers.create({
       email: 'anna+1@example.com',

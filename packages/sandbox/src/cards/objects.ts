@@ -12,6 +12,8 @@ export interface BillingDetails {
 export interface Customer {
   id: string;
   object: 'customer';
+  /** Set once it is deleted: its payments still name it, and nothing else of it is left. */
+  deleted?: true;
   balance: number;
   created: number;
   currency: null;

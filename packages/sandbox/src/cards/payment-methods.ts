@@ -27,9 +27,26 @@ export interface CardDetails {
 
 export function customerOf(records: Records, id: string, param = 'id'): Customer {
   const found = records.customers.get(id);
-  if (found === undefined) throw noSuch('customer', id, param);
+  if (found === undefined || found.deleted === true) throw noSuch('customer', id, param);
   return found;
 }
+
+/** What is shown of a customer that was deleted; null: it was not. */
+export function deletedCustomer(records: Records, id: string): { id: string; deleted: true } | null {
+  return records.customers.get(id)?.deleted === true ? gone(id) : null;
+}
+
+/** Deletes a customer for good, and takes its cards from it. */
+export function deleteCustomer(records: Records, id: string): object {
+  const customer = customerOf(records, id);
+  for (const method of records.paymentMethods.values()) if (method.customer === id) detach(records, method);
+  const empty = newCustomer(records, { email: null, name: null });
+  Object.assign(customer, empty, { id, created: customer.created, deleted: true as const });
+  records.emit('customer.deleted', customer);
+  return gone(id);
+}
+
+const gone = (id: string) => ({ id, object: 'customer' as const, deleted: true as const });
 
 export function createCustomer(records: Records, params: Params): Customer {
   const customer = newCustomer(records, {

@@ -20,6 +20,8 @@ import {
   createCustomer,
   createMethod,
   customerOf,
+  deleteCustomer,
+  deletedCustomer,
   detach,
   methodOf,
   updateCustomer,
@@ -68,9 +70,17 @@ const customers: Route[] = [
     method: 'GET',
     path: 'customers',
     answer: ({ records, params, path }) =>
-      listOf(records.customers.values(), path, params, [equal(params, 'email', ({ email }) => email)]),
+      listOf(records.customers.values(), path, params, [
+        ({ deleted = false }) => !deleted,
+        equal(params, 'email', ({ email }) => email),
+      ]),
   },
-  { method: 'GET', path: 'customers/:id', answer: bare(({ records, id }) => customerOf(records, id)) },
+  {
+    method: 'GET',
+    path: 'customers/:id',
+    answer: bare(({ records, id }) => deletedCustomer(records, id) ?? customerOf(records, id)),
+  },
+  { method: 'DELETE', path: 'customers/:id', answer: bare(({ records, id }) => deleteCustomer(records, id)) },
   {
     method: 'POST',
     path: 'customers/:id',

@@ -137,7 +137,8 @@ async function forgetDone(sql: Database, nowMs: number): Promise<number> {
 
 /** Why an order gives no new key; null: it does. */
 function refusalOf(order: CardOrder): 'no_key' | 'reversed' | null {
-  if (order.state !== 'paid' || order.key === null || order.accountId === null) return 'no_key';
+  if (order.state !== 'paid' || order.key === null || order.accountId === null || order.isErased)
+    return 'no_key';
   return order.reversedMicros >= order.amountMicros || order.disputedMicros > 0n ? 'reversed' : null;
 }
 

@@ -76,10 +76,13 @@ export class ProviderLook {
 
   /** A charge of ours is looked for, and made when there is none: the same order is never charged twice. */
   async #lookAtCharge(order: CardOrder): Promise<Finding> {
-    if (order.paymentMethodId === null) throw new Error(`order ${order.id} has no card`);
     if (order.paymentIntentId !== null) {
       const payment = await this.#provider.payment(order.paymentIntentId);
       return payment === null ? { is: 'open' } : this.#foundCharge(order, payment);
+    }
+    if (order.paymentMethodId === null) {
+      if (order.isErased) return absent('not_charged');
+      throw new Error(`order ${order.id} has no card`);
     }
     // As long as there is no customer nobody has tried.
     if (order.customerId === null && !this.#mayCharge(order)) return absent('not_charged');

@@ -57,6 +57,8 @@ export interface CardOrder {
   deliveredTo: 'agent' | 'page' | null;
   pageSeal: Buffer | null;
   /** The version of our secret that the key follows from; null without a key, or before this was kept. */
+  /** Whether its payer was erased: nobody is mailed about it. */
+  isErased: boolean;
   keySecretId: string | null;
 }
 
@@ -201,6 +203,7 @@ interface OrderRow {
   delivered_to: 'agent' | 'page' | null;
   page_seal: Buffer | null;
   key_secret_id: string | null;
+  erased_at: Date | null;
 }
 
 /** Slower than the sweeper is, so that others have their turn. */
@@ -417,6 +420,7 @@ function readRow(row: OrderRow): CardOrder {
     deliveredAtMs: row.delivered_at?.getTime() ?? null,
     deliveredTo: row.delivered_to,
     pageSeal: row.page_seal,
+    isErased: row.erased_at !== null,
     keySecretId: row.key_secret_id,
   };
 }

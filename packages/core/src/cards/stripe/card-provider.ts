@@ -100,6 +100,10 @@ class StripeCards implements CardProvider {
     });
   }
 
+  async forgetCustomer(customerId: string): Promise<void> {
+    await orNull(() => this.#stripe.customers.del(customerId));
+  }
+
   charge(order: Order<'charge'>): Promise<ChargeOutcome> {
     return asked(async () => {
       let intent: Stripe.PaymentIntent;

@@ -8,7 +8,6 @@ import type { Database } from '../../db/connection.ts';
 import type { CallReport } from './outcome.ts';
 
 const DAY_MS = 86_400_000;
-const KEPT_MS = 30 * DAY_MS;
 /** Notes that wait at most; more are left out. */
 const MOST_WAITING = 5_000;
 /** Notes of one process in a day (UTC). A flood of failures must not fill the database. */
@@ -31,7 +30,8 @@ interface Note extends Pick<CallReport, 'requestId' | 'service' | 'rail' | 'outc
   reason: string | null;
 }
 
-export function createRequestNotes(sql: Database, nowMs: () => number): RequestNotes {
+/** @param retentionDays how long a note is kept */
+export function createRequestNotes(sql: Database, nowMs: () => number, retentionDays = 30): RequestNotes {
   let waiting: Note[] = [];
   let today = { day: -1, noted: 0 };
 
@@ -71,7 +71,7 @@ export function createRequestNotes(sql: Database, nowMs: () => number): RequestN
     async forget() {
       const { count } = await sql`
         delete from paid_requests where request_id in (
-          select request_id from paid_requests where at < ${new Date(nowMs() - KEPT_MS).toISOString()} order by at
+          select request_id from paid_requests where at < ${new Date(nowMs() - retentionDays * DAY_MS).toISOString()} order by at
           limit ${NOTES_FORGOTTEN_AT_ONCE} for update skip locked
         )`;
       return count;
