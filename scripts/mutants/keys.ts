@@ -19,6 +19,55 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/keys/api-key.ts',
+    tests: ['packages/core/src/keys/key-search.test.ts'],
+    bugs: [
+      ['random + bucket.toString(16)', 'random + (0).toString(16)'],
+      ['apiKey.slice(-BUCKET_DIGITS), 16', 'apiKey.slice(0, BUCKET_DIGITS), 16'],
+    ],
+  },
+  {
+    file: 'packages/core/src/keys/key-search.ts',
+    tests: ['packages/core/src/keys/key-search.test.ts'],
+    bugs: [
+      ['maxFlights: 1,', 'maxFlights: 8,'],
+      ['maxBatch: 256,', 'maxBatch: 2_560,'],
+      ['maxWaiting: 2_048,', 'maxWaiting: 20_480,'],
+      ['if (row !== undefined) return row;', ''],
+      ['found.get(lookup) ?? null', 'null'],
+    ],
+  },
+  {
+    file: 'packages/core/src/keys/keys.ts',
+    tests: ['packages/core/src/keys/key-search.test.ts'],
+    bugs: [
+      ['...key, bucket, stored: made,', '...key, bucket: 0, stored: made,'],
+      [
+        'return insertKey(transaction, { ...key, expiresAtMs, bucket,',
+        'return insertKey(transaction, { ...key, expiresAtMs, bucket: 0,',
+      ],
+      ['select account_id, bucket, $', 'select account_id, 0, $'],
+    ],
+  },
+  {
+    file: 'packages/core/src/keys/root-buyer.ts',
+    tests: ['packages/core/src/keys/key-search.test.ts'],
+    bugs: [['order by r.account_id limit 1', 'order by r.account_id desc limit 1']],
+  },
+  {
+    file: 'packages/core/src/sold-keys/sold-keys.ts',
+    tests: ['apps/shop/test/keys/sold-keys.test.ts'],
+    bugs: [
+      ['ledger.openAccount(transaction, bucket ?? row.key_bucket)', 'ledger.openAccount(transaction)'],
+      ['const made = newApiKey(bucket);', 'const made = newApiKey(ledger.newBucket());'],
+    ],
+  },
+  {
+    file: 'packages/core/src/topup/topups.ts',
+    tests: ['apps/shop/test/keys/topup.test.ts'],
+    bugs: [['ledger.openAccount(transaction, ofBuyer ?? row.key_bucket)', 'ledger.openAccount(transaction)']],
+  },
+  {
     file: 'packages/core/src/custody/envelope.ts',
     tests: ['packages/core/src/custody/envelope.test.ts'],
     bugs: [
@@ -78,7 +127,7 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
       [" and status = 'active'", " and status <> 'revoked'"],
       ['const ROTATIONS_A_DAY = 24;', 'const ROTATIONS_A_DAY = 25;'],
       ['const ROTATED_KEPT_MS = 90 * DAY_MS;', 'const ROTATED_KEPT_MS = 9 * DAY_MS;'],
-      ['if (replaced.length > 0) await refuseTooMany(transaction, account.id, nowMs());', ''],
+      ['        await refuseTooMany(transaction, account.id, nowMs());\n', ''],
     ],
   },
   {

@@ -22,6 +22,8 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
       ['bytes.writeUIntBE(nowMs, 0, 6);', ''],
       ['.update(cause)', '.update(cause.slice(0, 8))'],
       ['if (poolAt === POOL_BYTES) {', 'if (poolAt > POOL_BYTES) {'],
+      ['& 0xf000) | bucket', '& 0xf000)'],
+      ['(bytes.readUInt16BE(8) & 0xf000) | bucket', 'bucket'],
     ],
   },
   {
@@ -54,7 +56,11 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
         'A promise keeps its first end: to be ended again changes nothing that a caller could see.',
       ],
       ['lane.flights >= this.#options.maxFlights', 'lane.flights > this.#options.maxFlights'],
-      ['const lane = this.#lanes[laneOf?.(work) ?? 0];', 'const lane = this.#lanes[0];'],
+      ['this.#laneOf(laneOf?.(work) ?? 0)', 'this.#laneOf(0)'],
+      [
+        'if (waiting.length === 0 && flights === 0 && !isScheduled) this.#lanes',
+        'if (flights === 0 && !isScheduled) this.#lanes',
+      ],
       [
         '    // Work of another lane may have waited for these keys.\n    this.#scheduleAll();\n',
         '    this.#schedule(lane);\n',
@@ -66,6 +72,16 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
         '.concat(first.lane.waiting)',
         'Work that is over is passed over again when the next batch is taken.',
       ],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/ledger.ts',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [
+      ['    laneOf: ({ bucket }) => bucket,\n', ''],
+      ['known.get(transfer.accountId) ?? HOUSE_BUCKET', 'HOUSE_BUCKET'],
+      ['bucket ?? randomInt(accountBuckets)', 'randomInt(accountBuckets)'],
+      ['bucket ?? randomInt(accountBuckets)', 'bucket ?? HOUSE_BUCKET'],
     ],
   },
   {

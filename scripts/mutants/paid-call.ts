@@ -39,11 +39,11 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/paid-call/inside/weeks-of-calls.test.ts'],
     bugs: [
       [
-        'FROM calls c WHERE c.account_id = cur AND c.id = r.e_id;',
-        'FROM calls__week c WHERE c.account_id = cur AND c.id = r.e_id;',
+        'FROM calls c WHERE c.bucket = p_bucket AND c.account_id = cur AND c.id = r.e_id;',
+        'FROM calls__week c WHERE c.bucket = p_bucket AND c.account_id = cur AND c.id = r.e_id;',
       ],
       [
-        '        DELETE FROM call_identities WHERE account_id = cur AND kind = 0 AND identity = r.identity;\n',
+        '        DELETE FROM call_identities\n        WHERE bucket = p_bucket AND account_id = cur AND kind = 0 AND identity = r.identity;\n',
         '',
       ],
       ['WHERE status[x.ord] IN (0, 4) AND c.identity = x.identity', 'WHERE false'],
@@ -63,9 +63,76 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
         '        SELECT c.state, c.fingerprint, c.identity, c.payment_key INTO other\n        FROM calls_rest c',
       ],
       [
-        'SELECT account_id, 0, identity, id FROM made WHERE identity IS NOT NULL',
-        'SELECT account_id, 0, identity, id FROM made WHERE false',
+        'SELECT p_bucket, account_id, 0, identity, id FROM made WHERE identity IS NOT NULL',
+        'SELECT p_bucket, account_id, 0, identity, id FROM made WHERE false',
       ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_begin.sql',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [
+      [
+        'FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (p_account)',
+        'FROM ledger_accounts a WHERE a.id = ANY (p_account)',
+      ],
+      [
+        'FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = cur)',
+        'FROM ledger_accounts a WHERE a.id = cur)',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_begin.sql',
+    tests: ['scripts/bucket-lint.test.ts'],
+    bugs: [['WHERE d.bucket = p_bucket AND d.account_id', 'WHERE d.account_id']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish.sql',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [
+      [
+        'FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (p_account)',
+        'FROM ledger_accounts a WHERE a.id = ANY (p_account)',
+        'A call is looked for in the bucket too, and is not there.',
+      ],
+      ['SELECT p_bucket, account_id, today', 'SELECT 0, account_id, today'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/call_share_set_aside.v3.sql',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [['SELECT NEW.bucket, 13,', 'SELECT 0, 13,']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/call_share_taken_back.v3.sql',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [['SELECT NEW.bucket, 13,', 'SELECT 0, 13,']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/call-batch.ts',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [
+      [
+        "  if (batch.some(({ call }) => call.bucket !== bucket)) throw new Error('a batch has calls of two buckets');\n",
+        '',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/calls.ts',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [
+      ['work.call.bucket * 2 + Number(mayBeLost(work))', 'Number(mayBeLost(work))'],
+      ['    bucket: row.bucket,\n', '    bucket: 0,\n'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/books-rules.ts',
+    tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
+    bugs: [
+      ['and not a.house and c.bucket <> a.bucket', 'and false'],
+      ['and not a.house and t.bucket <> a.bucket', 'and false'],
     ],
   },
   {

@@ -64,7 +64,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const known = { elsewhere: routes?.now.elsewhere ?? [], errorCodes: GUIDES.errors };
   const house = openHouse(config.house, { ...given, ...known });
   const secrets = config.secrets.secrets.reveal().versions;
-  const ledger = createLedger(given.pools, given.nowMs);
+  const ledger = createLedger(given.pools, given.nowMs, config.database.settings);
   const seal = createAnswerSeal(secrets);
   const metrics = createCallMetrics();
   const keyed = openKeys(house, config.keys, { ledger, secrets });

@@ -111,7 +111,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   if (options.upstreamsUrl !== undefined) await app.sources.dataLists.fetchDue();
   const url = await app.http.listen({ host: '127.0.0.1', port: options.port ?? 0 });
   const keys = createKeys(options.pools.sql, nowMs);
-  const ledger = createLedger(options.pools, nowMs);
+  const ledger = createLedger(options.pools, nowMs, config.database.settings);
   return {
     url,
     app,

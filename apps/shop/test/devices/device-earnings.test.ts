@@ -131,6 +131,7 @@ test('a call that a chain pays is shared when it is captured, and no more when t
   const call = {
     id: newTransferId(nowMs),
     accountId: 5n,
+    bucket: 0,
     service: 'iot-sensor-reading',
     priceMicros: 50_000n,
     revenue: 'revenue_x402',
@@ -157,7 +158,15 @@ test('a call that a chain pays is shared when it is captured, and no more when t
     deadAfterMs: nowMs + 60_000,
     evidence: {},
   };
-  await calls.keep({ id: call.id, accountId: 5n, rail: 'x402', payment, answer: null, leaseMs: 60_000 });
+  await calls.keep({
+    id: call.id,
+    accountId: 5n,
+    bucket: 0,
+    rail: 'x402',
+    payment,
+    answer: null,
+    leaseMs: 60_000,
+  });
   assert.deepEqual(await earned(), earlier);
   const settled = { transaction: '0xaa', blockNumber: 1n };
   await calls.finish({ ...call, capture: true, outcome: 'answered', answer: null, settled });

@@ -210,6 +210,7 @@ describe('two versions on one database:', () => {
     const calls = createCallStore(pools, { nowMs: () => nowMs, answerTtlMs: 60_000 });
     const call = (id: string) => ({
       accountId: ACCOUNT,
+      bucket: 0,
       id,
       service: 'ping',
       revenue: 'revenue_credits' as const,

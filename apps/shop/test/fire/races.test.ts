@@ -71,7 +71,7 @@ before(async () => {
       service('with-source', '0.10', ['ai']),
     ],
     nowMs: () => nowMs,
-    environment: { TRUSTED_PROXIES: 'loopback' },
+    environment: { TRUSTED_PROXIES: 'loopback', ACCOUNT_BUCKETS: '4' },
   };
   here = await startTestServer({
     pools: database,

@@ -31,7 +31,12 @@ const nowMs = () => Date.now() + laterMs;
 
 before(async () => {
   [world, database] = await Promise.all([startPaymentWorld(), openTestDatabase()]);
-  const environment = { ...world.environment, TRUSTED_PROXIES: 'loopback', ADMIN_TOKENS: `ops:${OPERATOR}` };
+  const environment = {
+    ...world.environment,
+    TRUSTED_PROXIES: 'loopback',
+    ADMIN_TOKENS: `ops:${OPERATOR}`,
+    ACCOUNT_BUCKETS: '64',
+  };
   const options = { pools: database, services, nowMs };
   shop = await openStorefront({ ...options, environment: world.environment });
   [here, there] = (await Promise.all(
@@ -461,6 +466,17 @@ test('a payment that the chain forgot takes with it what is left of the key', as
   await database.sql`update settlements set state = 4, final_at = now() where call_id = ${callId}`;
   await Promise.all([round(here), round(there)]);
   assert.equal(await held(apiKey), 0n);
+});
+
+test('a sold key lies in the bucket of its buyer, whatever bucket that is, and names it', async () => {
+  const rows = await database.sql<{ buyer: number; bought: number; named: number; key: number }[]>`
+    select p.bucket as buyer, a.bucket as bought, s.key_bucket as named, k.bucket as key from sold_keys s
+    join ledger_accounts p on p.id = s.payer_account join ledger_accounts a on a.id = s.account_id
+    join api_keys k on k.lookup = s.key_lookup where not p.house`;
+  assert.ok(rows.length >= 5);
+  assert.ok(new Set(rows.map(({ buyer }) => buyer)).size > 1);
+  for (const { buyer, bought, named, key } of rows)
+    assert.deepEqual([bought, named, key], [buyer, buyer, buyer]);
 });
 
 test('the books balance, and say so of no other', async () => {

@@ -48,7 +48,8 @@ const logs: string[][] = [];
 const nowMs = Date.now;
 
 async function open(environment: Record<string, string> = world.environment): Promise<TestServer> {
-  const server = await startTestServer({ pools: database, services, environment, nowMs });
+  const spread = { ACCOUNT_BUCKETS: '64', ...environment };
+  const server = await startTestServer({ pools: database, services, environment: spread, nowMs });
   logs.push(server.log);
   return server;
 }
@@ -812,6 +813,15 @@ test('at the end the books balance, what came in is what was credited, and no lo
     select body from call_answers union all select evidence::text from settlements`;
   for (const { body } of kept)
     for (const secret of secrets) assert.ok(!body.includes(secret), 'a secret is in the database');
+});
+
+test('the first account of a wallet lies in the bucket that its key names', async () => {
+  const rows = await database.sql<{ bucket: number; named: number }[]>`
+    select distinct on (r.root_buyer) a.bucket, t.key_bucket as named from topups t
+    join root_buyers r on r.account_id = t.account_id join ledger_accounts a on a.id = t.account_id
+    where t.key_lookup is not null order by r.root_buyer, a.id`;
+  assert.ok(new Set(rows.map(({ bucket }) => bucket)).size > 1);
+  for (const { bucket, named } of rows) assert.equal(bucket, named);
 });
 
 test('each rule of the books finds what breaks it', async () => {

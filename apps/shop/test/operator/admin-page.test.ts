@@ -72,7 +72,15 @@ async function chainCall(
   const id = randomUUID();
   const now = nowMs;
   if (end === 'unknown') nowMs -= 120_000;
-  const call = { id, accountId: 5n, rail, service, priceMicros, revenue: `revenue_${rail}` as const };
+  const call = {
+    id,
+    accountId: 5n,
+    bucket: 0,
+    rail,
+    service,
+    priceMicros,
+    revenue: `revenue_${rail}` as const,
+  };
   const unnamed = {
     keyId: null,
     identity: id,

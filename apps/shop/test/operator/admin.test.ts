@@ -96,6 +96,7 @@ const at = (afterMs: number) => new Date(nowMs + afterMs).toISOString();
 const call = (account: string) => ({
   id: randomUUID(),
   accountId: BigInt(account),
+  bucket: 0,
   keyId: null,
   rail: 'credits',
   service: 'ping',
@@ -421,6 +422,7 @@ describe('an act', () => {
     server.app.reconciler.undelivered({
       id: call.callId,
       accountId: BigInt(account),
+      bucket: 0,
       service: 'ping',
       priceMicros: 250_000n,
       revenue: 'revenue_credits',

@@ -23,6 +23,7 @@ test('calls that run and answers that did not arrive are told, until they are wr
   const call = {
     id,
     accountId: 100_001n,
+    bucket: 0,
     service: 'ping',
     revenue: 'revenue_credits' as const,
     priceMicros: 10_000n,

@@ -34,7 +34,11 @@ before(async () => {
       reply.writeHead(status, { 'content-type': 'application/json' }).end(`{"number":${api.got.length}}`);
     }),
   ]);
-  const environment = { TRUSTED_PROXIES: 'loopback', RECONCILE_INTERVAL_SECONDS: '3600' };
+  const environment = {
+    ACCOUNT_BUCKETS: '4',
+    TRUSTED_PROXIES: 'loopback',
+    RECONCILE_INTERVAL_SECONDS: '3600',
+  };
   const start = (account: bigint | null) =>
     startTestServer({
       pools: database,

@@ -26,5 +26,12 @@ export const DATABASE = declare({
       shape: whole(2, 200),
       fallback: '10',
     },
+    accountBuckets: {
+      name: 'ACCOUNT_BUCKETS',
+      describe:
+        'Over how many buckets new accounts are spread, which is of use only where several servers hold the database (docs/scaling.md). Accounts that are there stay in theirs',
+      shape: whole(1, 4_096),
+      fallback: '1',
+    },
   },
 });

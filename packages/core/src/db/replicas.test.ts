@@ -44,6 +44,7 @@ describe('side by side', { concurrency: true }, () => {
     const call = {
       id: newTransferId(Date.now()),
       accountId: HOUSE_ACCOUNTS.chain_clearing,
+      bucket: 0,
       keyId: null,
       rail: 'x402',
       service: 'ping',
@@ -60,6 +61,7 @@ describe('side by side', { concurrency: true }, () => {
     await calls.keep({
       id: kept.id,
       accountId: kept.accountId,
+      bucket: 0,
       rail: 'x402',
       payment: {
         identity: 'k',

@@ -51,6 +51,7 @@ test('a hundred thousand commits one after the other leave next to nothing in th
   const call = {
     id: '0',
     accountId: 1_000n,
+    bucket: 0,
     service: 'ping',
     priceMicros: 1n,
     revenue: 'revenue_credits' as const,

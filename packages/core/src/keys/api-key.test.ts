@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { deriveApiKey, digestOf, looksLikeApiKey, newApiKey, presentedApiKey } from './api-key.ts';
 
 test('what is stored of a key is its SHA-256, and the part that may be shown', () => {
-  const { apiKey, prefix, digest, lookup } = newApiKey();
+  const { apiKey, prefix, digest, lookup } = newApiKey(0);
   assert.match(apiKey, /^fbx_live_[0-9a-f]{64}$/);
   const expected = createHash('sha256').update(apiKey).digest();
   assert.deepEqual([prefix, digest], [apiKey.slice(0, 12), expected]);
   assert.equal(lookup, expected.readBigInt64BE(0));
   assert.deepEqual(digestOf(apiKey), { prefix, digest, lookup });
-  assert.notEqual(newApiKey().apiKey, apiKey);
+  assert.notEqual(newApiKey(0).apiKey, apiKey);
 });
 
 test('a derived key follows from the secret, the purpose and every part, however they are cut', () => {
@@ -30,7 +30,7 @@ test('a derived key follows from the secret, the purpose and every part, however
 });
 
 test('nothing but a whole key looks like one', () => {
-  const { apiKey } = newApiKey();
+  const { apiKey } = newApiKey(0);
   assert(looksLikeApiKey(apiKey));
   for (const other of [
     `${apiKey}0`,

@@ -1,8 +1,9 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
 
-/** Every key begins with this; `live_` and 64 hex digits follow, 256 random bits. */
+/** Every key begins with this; `live_` and 64 hex digits follow: 61 random ones, and three that name the bucket of its account. */
 const KEY_PREFIX = 'fbx_';
 const FORMAT = new RegExp(`^${KEY_PREFIX}live_[0-9a-f]{64}$`);
+const BUCKET_DIGITS = 3;
 
 export interface NewApiKey {
   /** The key itself: handed to its owner once and kept nowhere. */
@@ -17,8 +18,18 @@ export interface NewApiKey {
 /** The stored form of a key. */
 export type StoredApiKey = Omit<NewApiKey, 'apiKey'>;
 
-export function newApiKey(): NewApiKey {
-  return withKey(randomBytes(32).toString('hex'));
+/** Makes a key that names a bucket. @param bucket that of its account, as far as it is known */
+export function newApiKey(bucket: number): NewApiKey {
+  const random = randomBytes(32).toString('hex').slice(0, -BUCKET_DIGITS);
+  return withKey(random + bucket.toString(16).padStart(BUCKET_DIGITS, '0'));
+}
+
+/**
+ * The bucket that a key names. Those from before there were buckets, and those that follow from a secret, name any; and a stranger may
+ * write any: what counts is where the key's row is found.
+ */
+export function bucketNamedBy(apiKey: string): number {
+  return Number.parseInt(apiKey.slice(-BUCKET_DIGITS), 16);
 }
 
 /**

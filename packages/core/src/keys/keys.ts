@@ -1,9 +1,17 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
-import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey, type StoredApiKey } from './api-key.ts';
+import {
+  bucketNamedBy,
+  digestOf,
+  looksLikeApiKey,
+  type NewApiKey,
+  newApiKey,
+  type StoredApiKey,
+} from './api-key.ts';
 import { createFreezes, type Freezes } from './freezes.ts';
 import { createHeldCaps, type HeldCaps } from './held-caps.ts';
+import { createKeySearch, type KeySearch } from './key-search.ts';
 import { rootBuyerOf } from './root-buyer.ts';
 import { createRotations, type Rotations } from './rotations.ts';
 import { createSpending, type Spending } from './spending.ts';
@@ -15,6 +23,8 @@ export type KeyStatus = 'active' | 'revoked' | 'frozen';
 export interface KnownKey {
   id: bigint;
   accountId: bigint;
+  /** The account's bucket. */
+  bucket: number;
   prefix: string;
 }
 
@@ -81,6 +91,7 @@ export interface Keys extends Freezes, HeldCaps, Rotations, Spending {
 interface KeyRow {
   id: bigint;
   account_id: bigint;
+  bucket: number;
   prefix: string;
   kind: KeyKind;
   label: string | null;
@@ -103,6 +114,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     ttl: KNOWN_FOR_MS,
   });
   const now = () => new Date(nowMs()).toISOString();
+  const search = createKeySearch(sql);
 
   return {
     ...createFreezes(sql, now),
@@ -110,29 +122,23 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     ...createRotations(sql, nowMs),
     ...createSpending(sql, now),
 
-    async issue(transaction, { accountId, kind, label, expiresAtMs }) {
-      const made = newApiKey();
-      await transaction`
-        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at)
-        values (${String(accountId)}, ${String(made.lookup)}, ${made.digest}, ${made.prefix}, ${kind}, ${label},
-                ${now()}, ${expiresAtMs === null ? null : new Date(expiresAtMs).toISOString()})`;
+    async issue(transaction, key) {
+      const bucket = await bucketOf(transaction, key.accountId);
+      const made = newApiKey(bucket);
+      await insertKey(transaction, { ...key, bucket, stored: made, at: now() });
       return made;
     },
 
-    async admit(transaction, { accountId, kind, label, stored, expiresAtMs = null }) {
-      const [row] = await transaction<{ id: bigint }[]>`
-        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at)
-        values (${String(accountId)}, ${String(stored.lookup)}, ${stored.digest}, ${stored.prefix}, ${kind}, ${label},
-                ${now()}, ${expiresAtMs === null ? null : new Date(expiresAtMs).toISOString()}) returning id`;
-      if (row === undefined) throw new Error('the database returned no key');
-      return row.id;
+    async admit(transaction, { expiresAtMs = null, ...key }) {
+      const bucket = await bucketOf(transaction, key.accountId);
+      return insertKey(transaction, { ...key, expiresAtMs, bucket, at: now() });
     },
 
     async find(apiKey) {
       if (!looksLikeApiKey(apiKey)) return null;
       const { digest, lookup } = digestOf(apiKey);
       const remembered = known.get(lookup);
-      const found = remembered ?? (await storedKey(sql, lookup));
+      const found = remembered ?? (await storedKey(sql, search, { lookup, bucket: bucketNamedBy(apiKey) }));
       if (found === null) return null;
       if (remembered === undefined) known.set(lookup, found);
       return timingSafeEqual(found.digest, digest) ? found.key : null;
@@ -140,7 +146,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
 
     async record(id) {
       const [row] = await sql<KeyRow[]>`
-        select id, account_id, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros,
+        select id, account_id, bucket, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros,
                cap_per_day_micros, cap_fixed_until
         from api_keys where id = ${String(id)}`;
       return row === undefined ? null : recordOf(row);
@@ -199,19 +205,56 @@ interface StoredKey {
 }
 
 /** Reads what is stored of a key; null when there is none. */
-async function storedKey(sql: Database, lookup: bigint): Promise<StoredKey | null> {
-  const [row] = await sql<{ id: bigint; account_id: bigint; prefix: string; digest: Buffer }[]>`
-    select id, account_id, prefix, digest from api_keys where lookup = ${String(lookup)}`;
-  if (row === undefined) return null;
-  const { id, account_id: accountId, prefix, digest } = row;
+async function storedKey(
+  sql: Database,
+  search: KeySearch,
+  wanted: { lookup: bigint; bucket: number },
+): Promise<StoredKey | null> {
+  const row = await search.find(wanted);
+  if (row === null) return null;
+  const { id, account_id: accountId, bucket, prefix, digest } = row;
   const { name: buyer } = await rootBuyerOf(sql, accountId);
-  return { key: { id, accountId, prefix, buyer }, digest };
+  return { key: { id, accountId, bucket, prefix, buyer }, digest };
+}
+
+interface KeyToInsert {
+  accountId: bigint;
+  bucket: number;
+  kind: KeyKind;
+  label: string | null;
+  stored: StoredApiKey;
+  expiresAtMs: number | null;
+  /** Now, in ISO 8601. */
+  at: string;
+}
+
+/** Stores a key. @returns its id */
+async function insertKey(
+  transaction: Transaction,
+  { accountId, bucket, kind, label, stored, expiresAtMs, at }: KeyToInsert,
+): Promise<bigint> {
+  const expiresAt = expiresAtMs === null ? null : new Date(expiresAtMs).toISOString();
+  const [row] = await transaction<{ id: bigint }[]>`
+    insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at)
+    values (${String(accountId)}, ${bucket}, ${String(stored.lookup)}, ${stored.digest}, ${stored.prefix}, ${kind},
+            ${label}, ${at}, ${expiresAt}) returning id`;
+  if (row === undefined) throw new Error('the database returned no key');
+  return row.id;
+}
+
+/** The bucket of an account, for a key of it. */
+async function bucketOf(transaction: Transaction, accountId: bigint): Promise<number> {
+  const [account] = await transaction<{ bucket: number }[]>`
+    select bucket from ledger_accounts where id = ${String(accountId)}`;
+  if (account === undefined) throw new Error(`no account ${accountId}`);
+  return account.bucket;
 }
 
 function recordOf(row: KeyRow): KeyRecord {
   return {
     id: row.id,
     accountId: row.account_id,
+    bucket: row.bucket,
     prefix: row.prefix,
     kind: row.kind,
     label: row.label,
@@ -238,9 +281,9 @@ async function replaceAll(
     union all select 1 from api_keys where account_id = ${String(accountId)} and status = 'frozen' limit 1`;
   if (frozen.length > 0) return null;
   const [made] = await transaction<{ id: bigint }[]>`
-    insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
+    insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
                           cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
-    select account_id, ${String(lookup)}::bigint, ${digest}, ${prefix}, kind, label, ${at}::timestamptz,
+    select account_id, bucket, ${String(lookup)}::bigint, ${digest}, ${prefix}, kind, label, ${at}::timestamptz,
            expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
     from api_keys where account_id = ${String(accountId)} order by id desc limit 1 returning id`;
   if (made === undefined) return null;

@@ -79,6 +79,21 @@ export async function recordRootBuyer(
     insert into root_buyers (account_id, root_buyer) values (${String(accountId)}, ${first})`;
 }
 
+/** The bucket that a buyer's accounts lie in, for another one of it; null: it has none yet. */
+export async function bucketOfBuyer(
+  on: Database | Transaction,
+  buyer: { accountId: bigint } | { wallet: string },
+): Promise<number | null> {
+  const [row] =
+    'wallet' in buyer
+      ? await on<{ bucket: number }[]>`
+          select a.bucket from root_buyers r join ledger_accounts a on a.id = r.account_id
+          where r.root_buyer = ${nameOfWallet(buyer.wallet)} order by r.account_id limit 1`
+      : await on<{ bucket: number }[]>`
+          select bucket from ledger_accounts where id = ${String(buyer.accountId)}`;
+  return row?.bucket ?? null;
+}
+
 function nameOfAccount(accountId: bigint): string {
   return `account:${accountId}`;
 }

@@ -31,29 +31,29 @@ export function createRotations(sql: Database, nowMs: () => number): Rotations {
 
   return {
     async rotate(id) {
-      const made = newApiKey();
-      const rows = await sql.begin(async (transaction) => {
+      return sql.begin(async (transaction) => {
         // Freezing locks the account. Without this lock a key made meanwhile would escape the freeze, and rotations at
         // once would not count each other.
-        const [account] = await transaction<{ id: bigint }[]>`
-          select id from ledger_accounts
+        const [account] = await transaction<{ id: bigint; bucket: number }[]>`
+          select id, bucket from ledger_accounts
           where id = (select account_id from api_keys where id = ${String(id)}) for no key update`;
-        if (account === undefined) return [];
+        if (account === undefined) return null;
+        const made = newApiKey(account.bucket);
         const replaced = await transaction`
           with old as (
             update api_keys set status = 'revoked', rotated_at = ${at(0)} where id = ${String(id)} and status = 'active'
-            returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
+            returning account_id, bucket, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
                       cap_afterwards_micros
           )
-          insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
+          insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
                                 cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
-          select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${at(0)}::timestamptz,
+          select account_id, bucket, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${at(0)}::timestamptz,
                  expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
           from old returning id`;
-        if (replaced.length > 0) await refuseTooMany(transaction, account.id, nowMs());
-        return replaced;
+        if (replaced.length === 0) return null;
+        await refuseTooMany(transaction, account.id, nowMs());
+        return made;
       });
-      return rows.length === 0 ? null : made;
     },
 
     async forgetRotated(stopping) {

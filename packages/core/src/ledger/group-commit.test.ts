@@ -19,7 +19,6 @@ function database(
     maxBatch?: number;
     deadlineMs?: number;
     locked?: Set<string>;
-    lanes?: number;
     laneOf?: (work: string) => number;
     clockMs?: () => number;
     keysOf?: (work: string) => readonly string[];
@@ -92,7 +91,7 @@ test('work with a key in common is never away together, not even with two flight
 });
 
 test('work of two lanes never goes in one batch, and neither waits for the other but for its keys', async () => {
-  const { commits, next } = database({ lanes: 2, laneOf: (work) => (work === work.toUpperCase() ? 1 : 0) });
+  const { commits, next } = database({ laneOf: (work) => (work === work.toUpperCase() ? 1 : 0) });
   const both = [commits.submit('a'), commits.submit('B'), commits.submit('C')];
   const [slow, quick] = [await next(), await next()];
   assert.deepEqual([slow.batch, quick.batch], [['a'], ['B', 'C']]);
@@ -106,7 +105,7 @@ test('work of two lanes never goes in one batch, and neither waits for the other
 });
 
 test('work that waits for a key of another lane goes when that is back', async () => {
-  const options = { lanes: 2, laneOf: (work: string) => Number(work.length > 1), keysOf: () => ['one key'] };
+  const options = { laneOf: (work: string) => Number(work.length > 1), keysOf: () => ['one key'] };
   const { commits, next } = database(options);
   const first = commits.submit('a');
   const away = await next();

@@ -41,8 +41,9 @@ interface Item<Work, Result> {
   isOver: boolean;
 }
 
-/** Work that goes together. */
+/** Work that goes together. It is forgotten when nothing of it is left. */
 interface Lane<Work, Result> {
+  number: number;
   waiting: Item<Work, Result>[];
   /** How many of its batches are at the database. */
   flights: number;
@@ -64,9 +65,8 @@ export interface GroupCommitOptions<Work, Result> {
   lockOf(work: Work): string;
   /** Whether a result says that somebody else holds the lock, and nothing was done. */
   isLocked(result: Result): boolean;
-  /** Which of the `lanes` the work goes in, by its number from 0. A batch holds work of one lane; left out where there is one. */
+  /** Which lane the work goes in. A batch holds work of one lane; left out where there is one. */
   laneOf?(work: Work): number;
-  lanes?: number;
   maxBatch: number;
   /** Whether the database answered and would not do it, in contrast to not answering: a batch is then taken apart. */
   isRefusal(error: unknown): boolean;
@@ -105,7 +105,7 @@ const LAST_PART = 1 / 4;
 export class GroupCommit<Work, Result> {
   readonly #options: GroupCommitOptions<Work, Result>;
   readonly #clockMs: () => number;
-  readonly #lanes: readonly Lane<Work, Result>[];
+  readonly #lanes = new Map<number, Lane<Work, Result>>();
   /** Those that are at the database. */
   readonly #away = new Set<Item<Work, Result>>();
   /** No batch leaves before this: the last one found nobody there. */
@@ -121,17 +121,12 @@ export class GroupCommit<Work, Result> {
   constructor(options: GroupCommitOptions<Work, Result>) {
     this.#options = options;
     this.#clockMs = options.clockMs ?? (() => performance.now());
-    this.#lanes = Array.from({ length: options.lanes ?? 1 }, () => ({
-      waiting: [],
-      flights: 0,
-      isScheduled: false,
-    }));
   }
 
   /** How many pieces of work wait for a batch to leave. */
   get depth(): number {
     let depth = 0;
-    for (const { waiting } of this.#lanes) depth += waiting.length;
+    for (const { waiting } of this.#lanes.values()) depth += waiting.length;
     return depth;
   }
 
@@ -143,8 +138,7 @@ export class GroupCommit<Work, Result> {
   submit(work: Work): Promise<Result> {
     const { maxWaiting, deadlineMs, laneOf } = this.#options;
     if (this.depth >= maxWaiting) return Promise.reject(new QueueFull());
-    const lane = this.#lanes[laneOf?.(work) ?? 0];
-    if (lane === undefined) throw new Error('there is no such lane');
+    const lane = this.#laneOf(laneOf?.(work) ?? 0);
     return new Promise((resolve, reject) => {
       const giveUpAtMs = this.#clockMs() + deadlineMs;
       lane.waiting.push({
@@ -165,8 +159,16 @@ export class GroupCommit<Work, Result> {
     });
   }
 
+  #laneOf(number: number): Lane<Work, Result> {
+    const known = this.#lanes.get(number);
+    if (known !== undefined) return known;
+    const lane: Lane<Work, Result> = { number, waiting: [], flights: 0, isScheduled: false };
+    this.#lanes.set(number, lane);
+    return lane;
+  }
+
   #scheduleAll(): void {
-    for (const lane of this.#lanes) this.#schedule(lane);
+    for (const lane of this.#lanes.values()) this.#schedule(lane);
   }
 
   #schedule(lane: Lane<Work, Result>): void {
@@ -207,6 +209,11 @@ export class GroupCommit<Work, Result> {
     for (const key of keys) this.#busyKeys.delete(key);
     // Work of another lane may have waited for these keys.
     this.#scheduleAll();
+    this.#forgetIfIdle(lane);
+  }
+
+  #forgetIfIdle({ number, waiting, flights, isScheduled }: Lane<Work, Result>): void {
+    if (waiting.length === 0 && flights === 0 && !isScheduled) this.#lanes.delete(number);
   }
 
   /**
@@ -334,7 +341,7 @@ export class GroupCommit<Work, Result> {
     for (const item of this.#away) {
       if (nowMs >= item.giveUpAtMs) end(item, () => item.reject(new NoAnswerInTime(item.lastError)));
     }
-    for (const lane of this.#lanes) this.#sweepWaiting(lane, nowMs);
+    for (const lane of this.#lanes.values()) this.#sweepWaiting(lane, nowMs);
     for (const [lock, { untilMs }] of this.#holds) {
       if (nowMs - untilMs > this.#options.deadlineMs) this.#holds.delete(lock);
     }
@@ -354,6 +361,7 @@ export class GroupCommit<Work, Result> {
       );
     }
     if (anyOver) lane.waiting = lane.waiting.filter(({ isOver }) => !isOver);
+    this.#forgetIfIdle(lane);
   }
 }
 

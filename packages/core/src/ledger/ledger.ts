@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
 import {
   COMMIT_CONNECTIONS,
@@ -7,9 +8,10 @@ import {
   type Transaction,
 } from '../db/connection.ts';
 import { sqlFunctionFragment } from '../db/functions.ts';
-import { fragment, templateOf } from '../db/sql-fragment.ts';
+import { fragment, type SqlFragment, templateOf } from '../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
-import { GroupCommit } from './group-commit.ts';
+import { type AccountBuckets, createAccountBuckets, HOUSE_BUCKET } from './buckets.ts';
+import { GroupCommit, NotBegun } from './group-commit.ts';
 
 const LEDGER_APPLY = sqlFunctionFragment('ledger_apply');
 const LEDGER_APPLY_PLANNED = sqlFunctionFragment('ledger_apply_planned');
@@ -98,8 +100,15 @@ export interface Balance {
 }
 
 export interface Ledger {
-  /** Opens a customer's account within a transaction. @returns its id */
-  openAccount(transaction: Transaction): Promise<bigint>;
+  /**
+   * Opens a customer's account within a transaction.
+   *
+   * @param bucket that of whoever buys it; not given, or null: any of those that new accounts are spread over
+   * @returns its id
+   */
+  openAccount(transaction: Transaction, bucket?: number | null): Promise<bigint>;
+  /** The bucket for an account that is opened later, such as that of a key which is handed out before it is paid for. */
+  newBucket(): number;
   /**
    * Moves money, in one commit with the transfers of other requests. Together with `transferWithin` the only way,
    * but for paid calls, whose transfers travel with their calls (see `paid-call/inside/call-batch.ts`).
@@ -124,6 +133,46 @@ interface Applying {
   availableMicros: bigint;
 }
 
+/** A transfer with the bucket of its account. */
+interface PlacedTransfer {
+  transfer: Transfer;
+  bucket: number;
+}
+
+/** Finds the bucket of a transfer's account. One that is not there has none: the database says so when it is asked for it. */
+async function placed(
+  buckets: AccountBuckets,
+  on: Database | Transaction,
+  transfer: Transfer,
+): Promise<PlacedTransfer> {
+  const known = await buckets.of(on, [transfer.accountId]);
+  return { transfer, bucket: known.get(transfer.accountId) ?? HOUSE_BUCKET };
+}
+
+async function openAccount(transaction: Transaction, bucket: number): Promise<bigint> {
+  const [row] = await transaction<{ id: bigint }[]>`
+    insert into ledger_accounts (id, house, bucket) values (nextval('ledger_account_ids'), false, ${bucket}) returning id`;
+  if (row === undefined) throw new Error('the database returned no account');
+  return row.id;
+}
+
+/** The arguments that the two functions have in common. @param at now, in ISO 8601 */
+function argumentsOf(batch: readonly PlacedTransfer[], at: string): SqlFragment {
+  const column = (pick: (transfer: Transfer) => Parameters<typeof arrayLiteral>[0][number]) =>
+    arrayLiteral(batch.map(({ transfer }) => pick(transfer)));
+  const house = (transfer: Transfer) => HOUSE_ACCOUNTS[transfer.house];
+  const anyNote = batch.some(({ transfer }) => transfer.note !== undefined);
+  return fragment`
+    ${String(batch[0]?.bucket ?? HOUSE_BUCKET)}::text::smallint,
+    ${column((t) => t.accountId)}::text::bigint[], ${column((t) => t.id)}::text::uuid[],
+    ${column((t) => PHASES[t.phase])}::text::smallint[],
+    ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
+    ${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}::text::bigint[],
+    ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
+    ${anyNote ? column((t) => t.note ?? null) : null}::text::text[], null, null,
+    ${at}::timestamptz`;
+}
+
 /** For how long a transfer's caller waits. */
 const DEADLINE_MS = 4_000;
 
@@ -135,6 +184,8 @@ interface Applied {
 /**
  * The ledger on a database. `nowMs` stamps transfers.
  *
+ * @param options.accountBuckets over how many buckets new accounts are spread; 1 unless given
+ *
  * @example
  * ```ts
  * import { createLedger } from '@farebox/core/ledger/ledger';
@@ -143,28 +194,24 @@ interface Applied {
  * typeof books.transfer; // 'function'
  * ```
  */
-export function createLedger({ sql, commits: connection }: Pools, nowMs: () => number): Ledger {
+export function createLedger(
+  { sql, commits: connection }: Pools,
+  nowMs: () => number,
+  { accountBuckets = 1 }: { accountBuckets?: number } = {},
+): Ledger {
+  const buckets = createAccountBuckets();
   /**
+   * Applies transfers of one bucket.
+   *
    * @param wait whether for an account that somebody else holds; if not, its transfers are `locked`, and the connection is
    * one of group commits, which plans as these need it
    */
   async function apply(
     on: Database | Transaction,
-    batch: readonly Transfer[],
+    batch: readonly PlacedTransfer[],
     wait: boolean,
   ): Promise<Applying[]> {
-    const column = (pick: (transfer: Transfer) => Parameters<typeof arrayLiteral>[0][number]) =>
-      arrayLiteral(batch.map(pick));
-    const house = (transfer: Transfer) => HOUSE_ACCOUNTS[transfer.house];
-    const anyNote = batch.some(({ note }) => note !== undefined);
-    const transfers = fragment`
-      ${column((t) => t.accountId)}::text::bigint[], ${column((t) => t.id)}::text::uuid[],
-      ${column((t) => PHASES[t.phase])}::text::smallint[],
-      ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
-      ${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}::text::bigint[],
-      ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
-      ${anyNote ? column((t) => t.note ?? null) : null}::text::text[], null, null,
-      ${new Date(nowMs()).toISOString()}::timestamptz`;
+    const transfers = argumentsOf(batch, new Date(nowMs()).toISOString());
     const statement = wait
       ? fragment`select status, available from ${LEDGER_APPLY}(${transfers})`
       : fragment`select status, available from ${LEDGER_APPLY_PLANNED}(${transfers}, false)`;
@@ -176,7 +223,7 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
     });
   }
 
-  const commits = new GroupCommit<Transfer, Applying>({
+  const commits = new GroupCommit<PlacedTransfer, Applying>({
     maxBatch: 512,
     isRefusal,
     maxFlights: COMMIT_CONNECTIONS,
@@ -184,8 +231,9 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
     maxAttempts: 4,
     deadlineMs: DEADLINE_MS,
     firstBackoffMs: 50,
-    keysOf: (transfer) => [transfer.id],
-    lockOf: ({ accountId, id }) => (isHouseAccount(accountId) ? id : String(accountId)),
+    keysOf: ({ transfer }) => [transfer.id],
+    laneOf: ({ bucket }) => bucket,
+    lockOf: ({ transfer: { accountId, id } }) => (isHouseAccount(accountId) ? id : String(accountId)),
     isLocked: ({ status }) => status === 'locked',
     flush: (batch) => apply(connection, batch, false),
   });
@@ -196,21 +244,21 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
   }
 
   return {
-    async openAccount(transaction) {
-      const [row] = await transaction<{ id: bigint }[]>`
-        insert into ledger_accounts (id, house) values (nextval('ledger_account_ids'), false) returning id`;
-      if (row === undefined) throw new Error('the database returned no account');
-      return row.id;
-    },
+    openAccount: (transaction, bucket) => openAccount(transaction, bucket ?? randomInt(accountBuckets)),
+
+    newBucket: () => randomInt(accountBuckets),
 
     async transfer(transfer) {
       check(transfer);
-      return (await commits.submit(transfer)) as TransferResult;
+      const work = await placed(buckets, sql, transfer).catch((error: unknown) => {
+        throw new NotBegun('not sent', error);
+      });
+      return (await commits.submit(work)) as TransferResult;
     },
 
     async transferWithin(transaction, transfer) {
       check(transfer);
-      const [result] = await apply(transaction, [transfer], true);
+      const [result] = await apply(transaction, [await placed(buckets, transaction, transfer)], true);
       if (result === undefined) throw new Error('the ledger answered nothing');
       return result as TransferResult;
     },

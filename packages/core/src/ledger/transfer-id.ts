@@ -11,6 +11,22 @@ let poolAt = POOL_BYTES;
  * @param nowMs milliseconds since 1970
  */
 export function newTransferId(nowMs: number): string {
+  return format(newIdBytes(nowMs));
+}
+
+/**
+ * A new id of a call and its transfers, which names the bucket of its account: by the last three digits of its fourth group, which
+ * are random in other ids. What counts is the bucket that stands in the row.
+ *
+ * @param nowMs milliseconds since 1970
+ */
+export function newCallId(nowMs: number, bucket: number): string {
+  const bytes = newIdBytes(nowMs);
+  bytes.writeUInt16BE((bytes.readUInt16BE(8) & 0xf000) | bucket, 8);
+  return format(bytes);
+}
+
+function newIdBytes(nowMs: number): Buffer {
   if (poolAt === POOL_BYTES) {
     randomFillSync(pool);
     poolAt = 0;
@@ -20,7 +36,7 @@ export function newTransferId(nowMs: number): string {
   bytes.writeUIntBE(nowMs, 0, 6);
   bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6);
   bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
-  return format(bytes);
+  return bytes;
 }
 
 /**

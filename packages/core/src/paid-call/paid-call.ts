@@ -11,7 +11,7 @@
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { invalidRequest, notSoldHere } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
-import { newTransferId } from '../ledger/transfer-id.ts';
+import { newCallId } from '../ledger/transfer-id.ts';
 import type { Availability } from '../service/availability.ts';
 import type { Service } from '../service/define.ts';
 import { type SpanFacts, traced, tracedCall } from '../tracing/traced.ts';
@@ -272,8 +272,9 @@ export class PaidCall {
     const leave = this.#places.enter(payment.limitBy);
     try {
       const call: PricedCall = {
-        id: newTransferId(this.#parts.nowMs()),
+        id: newCallId(this.#parts.nowMs(), payment.bucket),
         accountId: payment.accountId,
+        bucket: payment.bucket,
         service: service.path,
         // A transfer that the payer made by itself may exceed the price. What came in is what is booked.
         priceMicros: payment.onChain?.amountUnits ?? quote.priceMicros,

@@ -30,6 +30,8 @@ export interface Payment {
   rail: RailName;
   /** The ledger account that pays. */
   accountId: bigint;
+  /** The account's bucket. */
+  bucket: number;
   keyId: bigint | null;
   revenue: HouseAccount;
   /** What distinguishes this payment from all others; null when it cannot be presented twice. */

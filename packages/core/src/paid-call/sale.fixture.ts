@@ -10,6 +10,7 @@ import type { Sale } from './sale.ts';
 export const CALL: PricedCall = {
   id: '018f22e2-79b0-7cc0-98c4-dc0c0c07398f',
   accountId: 1_001n,
+  bucket: 0,
   service: 'nickel',
   priceMicros: 50_000n,
   revenue: 'revenue_credits',
@@ -64,6 +65,7 @@ export function saleOf(how: { identity: string | null; onChain?: OnChainPayment;
     payment: {
       rail: onChain === null ? 'credits' : 'x402',
       accountId: CALL.accountId,
+      bucket: 0,
       keyId: null,
       revenue: CALL.revenue,
       identity,

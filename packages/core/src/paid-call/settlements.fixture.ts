@@ -74,6 +74,7 @@ export async function openSettlementStage() {
       const begin = {
         id: callId,
         accountId: ACCOUNT,
+        bucket: 0,
         keyId: null,
         rail: 'x402',
         service: 'first-call',
@@ -88,6 +89,7 @@ export async function openSettlementStage() {
       const kept = await calls.keep({
         id: callId,
         accountId: ACCOUNT,
+        bucket: 0,
         rail: 'x402',
         payment,
         answer: how.answered ? { status: 200, headers: {}, body: '{"it":"is"}' } : null,

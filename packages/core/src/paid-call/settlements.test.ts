@@ -64,6 +64,7 @@ async function keep(
   const begun = await calls.begin({
     id: callId,
     accountId: ACCOUNT,
+    bucket: 0,
     keyId: null,
     rail: 'x402',
     service: 'first-call',
@@ -78,6 +79,7 @@ async function keep(
   await calls.keep({
     id: callId,
     accountId: ACCOUNT,
+    bucket: 0,
     rail: 'x402',
     payment,
     answer: how.answered === false ? null : { status: 200, headers: {}, body: '{}' },
@@ -90,6 +92,7 @@ const capture = ({ callId }: Kept) =>
   calls.finish({
     id: callId,
     accountId: ACCOUNT,
+    bucket: 0,
     service: 'first-call',
     priceMicros: 50_000n,
     revenue: 'revenue_x402',
@@ -175,6 +178,7 @@ test('what came to an end is leased no more, and no late word changes it', async
   await calls.finish({
     id: dead.callId,
     accountId: ACCOUNT,
+    bucket: 0,
     service: 'first-call',
     priceMicros: 50_000n,
     revenue: 'revenue_x402',

@@ -30,8 +30,8 @@ export interface Settlement extends Omit<PricedCall, 'id'> {
 }
 
 /** The call that a settlement pays for. */
-export function callOf({ callId, accountId, service, priceMicros, revenue }: Settlement): PricedCall {
-  return { id: callId, accountId, service, priceMicros, revenue };
+export function callOf({ callId, accountId, bucket, service, priceMicros, revenue }: Settlement): PricedCall {
+  return { id: callId, accountId, bucket, service, priceMicros, revenue };
 }
 
 /** Whether an earlier attempt, whose end nobody wrote down, may still reach the chain. */

@@ -5,6 +5,7 @@
 import type { Cards } from '../cards/cards.ts';
 import type { Database } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Settlement } from '../paid-call/settlements.ts';
@@ -286,7 +287,14 @@ async function putRight(
   // The same in each run, so that one that was stopped goes on.
   const id = transferIdFor(`forgotten:${identity}`);
   const revenue = rail === 'x402' ? 'revenue_x402' : 'revenue_mpp';
-  const call = { id, accountId, service: FORGOTTEN_SERVICE, priceMicros, revenue } as const;
+  const call = {
+    id,
+    accountId,
+    bucket: HOUSE_BUCKET,
+    service: FORGOTTEN_SERVICE,
+    priceMicros,
+    revenue,
+  } as const;
   const begun = await calls.begin({
     ...call,
     keyId: null,
@@ -298,7 +306,15 @@ async function putRight(
   });
   if (begun.status === 'authorized') {
     const answer = answerTo(id);
-    const kept = await calls.keep({ id, accountId, rail, payment, answer, leaseMs: CALL_TTL_MS });
+    const kept = await calls.keep({
+      id,
+      accountId,
+      bucket: HOUSE_BUCKET,
+      rail,
+      payment,
+      answer,
+      leaseMs: CALL_TTL_MS,
+    });
     if (kept.status !== 'kept') throw new Error(`the payment ${identity} could not be kept`);
   } else if (!('callId' in begun) || begun.callId !== id)
     throw new Error(`the payment ${identity} was ${begun.status}`);

@@ -17,7 +17,7 @@ import {
   trialPartOf,
 } from '../keys/credit-origins.ts';
 import type { Keys } from '../keys/keys.ts';
-import { recordRootBuyer } from '../keys/root-buyer.ts';
+import { bucketOfBuyer, recordRootBuyer } from '../keys/root-buyer.ts';
 import { openTrialCredit } from '../keys/trial-credit.ts';
 import { type HouseAccount, isHouseAccount } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -58,6 +58,8 @@ interface Row {
   key_lookup: bigint;
   key_digest: Buffer;
   key_prefix: string;
+  /** The bucket that the key names. */
+  key_bucket: number;
   account_id: bigint | null;
   rail: RailName;
   /** The wallet that paid; null where credit did. */
@@ -143,13 +145,16 @@ export class SoldKeys {
     const { ledger, seal, nowMs } = this.#parts;
     // Held, so that of two keys at once the second is paid by what the first has left.
     const held = await ledger.lock(transaction, isHouseAccount(payerAccount) ? [] : [payerAccount]);
-    const made = newApiKey();
+    const bucket = isHouseAccount(payerAccount)
+      ? ledger.newBucket()
+      : ((await bucketOfBuyer(transaction, { accountId: payerAccount })) ?? ledger.newBucket());
+    const made = newApiKey(bucket);
     const { count } = await transaction`
       insert into sold_keys (call_id, payer_account, refund_id, label, amount_micros, sealed_key, key_lookup,
-                             key_digest, key_prefix, created_at)
+                             key_digest, key_prefix, key_bucket, created_at)
       values (${callId}, ${String(payerAccount)}, ${transferIdFor(`refund:${callId}`)}, ${label},
               ${String(amountMicros)}, ${seal.seal(callId, made.apiKey)}, ${String(made.lookup)}, ${made.digest},
-              ${made.prefix}, ${this.#now()})
+              ${made.prefix}, ${bucket}, ${this.#now()})
       on conflict (call_id) do nothing`;
     if (count === 0 || isHouseAccount(payerAccount)) return;
     const lots = await lotsOf(transaction, payerAccount, { since: this.#now(-DAY_MS), now: this.#now() });
@@ -225,8 +230,9 @@ export class SoldKeys {
     const trialMicros = await trialPartOf(transaction, callId);
     const trialEnds = trialMicros === 0n ? null : await trialEndOf(transaction, payer);
     const isTrial = trialMicros === amountMicros;
-    const accountId = await ledger.openAccount(transaction);
     const buyer = row.wallet === null ? { accountId: payer } : { wallet: row.wallet };
+    const bucket = await bucketOfBuyer(transaction, buyer);
+    const accountId = await ledger.openAccount(transaction, bucket ?? row.key_bucket);
     await recordRootBuyer(transaction, accountId, buyer);
     await placeOrigins(transaction, callId, accountId);
     const move = { accountId, phase: 'posted', side: 'credit', house: REVENUE[row.rail] } as const;

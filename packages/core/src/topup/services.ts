@@ -64,7 +64,8 @@ function topupService(tier: CreditTier, topups: Topups): Service {
     timeoutMs: 10_000,
     async run(input, { call, baseUrl }) {
       const { accountId } = creditTo.parse(input.creditTo);
-      const beneficiary = accountId === null ? { newKey: newApiKey() } : { accountId };
+      const bucket = topups.newBucket();
+      const beneficiary = accountId === null ? { newKey: newApiKey(bucket), bucket } : { accountId };
       await topups.intend(call.callId, beneficiary, call.priceMicros);
       const key = beneficiary.newKey ?? null;
       return answer(

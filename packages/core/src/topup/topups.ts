@@ -8,7 +8,7 @@ import { eachDueRow } from '../db/due-rows.ts';
 import { type WatchedQueue, watchQueue } from '../db/leased-queue.ts';
 import type { StoredApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
-import { recordRootBuyer } from '../keys/root-buyer.ts';
+import { bucketOfBuyer, recordRootBuyer } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
@@ -21,7 +21,7 @@ const RELEASED = 2;
 const LOST = 4;
 
 /** The beneficiary: an existing account, or one that is opened for a new key once the money has come. */
-export type Beneficiary = { accountId: bigint } | { newKey: StoredApiKey };
+export type Beneficiary = { accountId: bigint } | { newKey: StoredApiKey; bucket: number };
 
 /** The outcome of a top-up in one round of the job. */
 export type TopupOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back';
@@ -29,6 +29,8 @@ export type TopupOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back';
 export interface Topups {
   /** The top-ups that are not over. */
   readonly queue: WatchedQueue;
+  /** The bucket for a new key to name. */
+  newBucket(): number;
   /** Stores whose credit a call will buy. Grants nothing. */
   intend(callId: string, beneficiary: Beneficiary, amountMicros: bigint): Promise<void>;
   /**
@@ -62,6 +64,8 @@ interface Row {
   key_lookup: bigint | null;
   key_digest: Buffer | null;
   key_prefix: string | null;
+  /** The bucket that the new key names. */
+  key_bucket: number;
   amount_micros: bigint;
   /** The wallet that paid. */
   wallet: string | null;
@@ -175,14 +179,10 @@ export function createTopups(
       parts.nowMs,
     ),
 
-    async intend(callId, beneficiary, amountMicros) {
-      const accountId = 'accountId' in beneficiary ? String(beneficiary.accountId) : null;
-      const key = 'newKey' in beneficiary ? beneficiary.newKey : null;
-      await sql`
-        insert into topups (call_id, account_id, key_lookup, key_digest, key_prefix, amount_micros, created_at)
-        values (${callId}, ${accountId}, ${key === null ? null : String(key.lookup)}, ${key?.digest ?? null},
-                ${key?.prefix ?? null}, ${String(amountMicros)}, ${now()})`;
-    },
+    newBucket: ledger.newBucket,
+
+    intend: (callId, beneficiary, amountMicros) =>
+      store(sql, { callId, beneficiary, amountMicros, at: now() }),
 
     async grant(callId) {
       await grantOnce(callId, true);
@@ -219,6 +219,20 @@ export function createTopups(
   }
 }
 
+/** Writes a top-up down. @param topup.at now, in ISO 8601 */
+async function store(
+  sql: Database,
+  topup: { callId: string; beneficiary: Beneficiary; amountMicros: bigint; at: string },
+): Promise<void> {
+  const { callId, beneficiary, amountMicros, at } = topup;
+  const accountId = 'accountId' in beneficiary ? String(beneficiary.accountId) : null;
+  const { newKey: key, bucket } = 'newKey' in beneficiary ? beneficiary : { newKey: null, bucket: 0 };
+  await sql`
+    insert into topups (call_id, account_id, key_lookup, key_digest, key_prefix, key_bucket, amount_micros, created_at)
+    values (${callId}, ${accountId}, ${key === null ? null : String(key.lookup)}, ${key?.digest ?? null},
+            ${key?.prefix ?? null}, ${bucket}, ${String(amountMicros)}, ${at})`;
+}
+
 /** The account to credit. For a new key it is opened only now, when there is money for it. */
 async function accountOf(
   transaction: Transaction,
@@ -229,7 +243,8 @@ async function accountOf(
   const { key_lookup: lookup, key_digest: digest, key_prefix: prefix, wallet } = row;
   if (lookup === null || digest === null || prefix === null)
     throw new Error(`top-up ${row.call_id} is nobody's`);
-  const accountId = await ledger.openAccount(transaction);
+  const ofBuyer = wallet === null ? null : await bucketOfBuyer(transaction, { wallet });
+  const accountId = await ledger.openAccount(transaction, ofBuyer ?? row.key_bucket);
   if (wallet !== null) await recordRootBuyer(transaction, accountId, { wallet });
   await keys.admit(transaction, { accountId, kind: 'paid', label: null, stored: { lookup, digest, prefix } });
   return accountId;

@@ -6,7 +6,7 @@ import { type NotedOrder, noteOf, readNote } from './order-note.ts';
 
 const SECRETS = secretsOf(['a-secret-of-the-tests-and-of-nothing-else']);
 const ID = '0190b0b0-0000-7000-8000-000000000001';
-const { lookup, digest, prefix } = newApiKey();
+const { lookup, digest, prefix } = newApiKey(0);
 const ORDER: NotedOrder = {
   kind: 'checkout',
   amountMicros: 25_000_000n,

@@ -15,7 +15,7 @@
 -- available[i]: what the account can still spend after transfer i, in micro-USD; 0 for house accounts, which have no
 -- limit, and for what was skipped.
 CREATE OR REPLACE FUNCTION ledger_apply(
-  p_account bigint[], p_id uuid[], p_phase smallint[], p_debit bigint[], p_credit bigint[], p_amount bigint[],
+  p_bucket smallint, p_account bigint[], p_id uuid[], p_phase smallint[], p_debit bigint[], p_credit bigint[], p_amount bigint[],
   p_code text[], p_note text[], p_ceiling bigint[], p_skip boolean[], p_now timestamptz,
   p_locked boolean DEFAULT false, p_wait boolean DEFAULT true,
   OUT status smallint[], OUT available bigint[]
@@ -29,7 +29,7 @@ SET enable_bitmapscan = off
 AS $$
 BEGIN
   SELECT l.status, l.available INTO status, available
-  FROM ledger_apply_planned(p_account, p_id, p_phase, p_debit, p_credit, p_amount, p_code, p_note, p_ceiling, p_skip,
+  FROM ledger_apply_planned(p_bucket, p_account, p_id, p_phase, p_debit, p_credit, p_amount, p_code, p_note, p_ceiling, p_skip,
                             p_now, p_wait AND NOT p_locked) l;
 END
 $$;

@@ -1,7 +1,7 @@
 -- As `ledger_apply`, which describes arguments and results, for connections that set the planner themselves: those of
 -- group commits. Each account is read once, with its lock. How rows are found is told in `calls_begin.sql`.
 CREATE OR REPLACE FUNCTION ledger_apply_planned(
-  p_account bigint[], p_id uuid[], p_phase smallint[], p_debit bigint[], p_credit bigint[], p_amount bigint[],
+  p_bucket smallint, p_account bigint[], p_id uuid[], p_phase smallint[], p_debit bigint[], p_credit bigint[], p_amount bigint[],
   p_code text[], p_note text[], p_ceiling bigint[], p_skip boolean[], p_now timestamptz, p_wait boolean,
   OUT status smallint[], OUT available bigint[]
 )
@@ -35,7 +35,8 @@ BEGIN
     FROM (
       SELECT a.id, a.ctid AS at, a.debits_pending AS dp, a.debits_posted AS d, a.credits_pending AS cp,
              a.credits_posted AS c
-      FROM ledger_accounts a WHERE a.id = ANY (p_account) AND NOT a.house ORDER BY a.id FOR NO KEY UPDATE
+      FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (p_account) AND NOT a.house
+      ORDER BY a.id FOR NO KEY UPDATE
     ) l;
   ELSE
     SELECT array_agg(l.id), array_agg(l.at), array_agg(l.dp), array_agg(l.d), array_agg(l.cp), array_agg(l.c)
@@ -43,7 +44,7 @@ BEGIN
     FROM (
       SELECT a.id, a.ctid AS at, a.debits_pending AS dp, a.debits_posted AS d, a.credits_pending AS cp,
              a.credits_posted AS c
-      FROM ledger_accounts a WHERE a.id = ANY (p_account) AND NOT a.house
+      FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (p_account) AND NOT a.house
       ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED
     ) l;
   END IF;
@@ -54,7 +55,8 @@ BEGIN
     FROM unnest(p_account, p_id, p_phase, p_debit, p_credit, p_amount)
            WITH ORDINALITY AS x (account, id, phase, debit, credit, amount, ord)
     LEFT JOIN LATERAL (
-      SELECT * FROM ledger_transfers__week t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
+      SELECT * FROM ledger_transfers__week t
+      WHERE t.bucket = p_bucket AND t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
     ) t ON true
     WHERE p_skip[x.ord] IS NOT TRUE
     ORDER BY x.account, x.ord
@@ -74,8 +76,8 @@ BEGIN
         h := h + 1;
         dp := held_dp[h]; d := held_d[h]; cp := held_cp[h]; c := held_c[h];
       ELSE
-        IF NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.id = cur) THEN
-          RAISE EXCEPTION 'there is no account %', cur;
+        IF NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = cur) THEN
+          RAISE EXCEPTION 'there is no account % in bucket %', cur, p_bucket;
         END IF;
         dp := 0; d := 0; cp := 0; c := 0;
       END IF;
@@ -106,7 +108,7 @@ BEGIN
     ELSE
       -- How the pending transfer ended, if it has.
       SELECT e.phase INTO s FROM ledger_transfers__week e
-      WHERE e.account_id = r.account AND e.id = p_id[r.ord] AND e.resolves = true;
+      WHERE e.bucket = p_bucket AND e.account_id = r.account AND e.id = p_id[r.ord] AND e.resolves = true;
       IF s = r.phase THEN s := 0;
       ELSIF s IS NOT NULL THEN s := 5;
       ELSE
@@ -131,14 +133,15 @@ BEGIN
     IF cardinality(u_at) > 0 THEN
       UPDATE ledger_accounts a
       SET debits_pending = u.dp, debits_posted = u.d, credits_pending = u.cp, credits_posted = u.c
-      FROM unnest(u_at, u_dp, u_d, u_cp, u_c) AS u (at, dp, d, cp, c) WHERE a.ctid = u.at;
+      FROM unnest(u_at, u_dp, u_d, u_cp, u_c) AS u (at, dp, d, cp, c)
+      WHERE a.bucket = p_bucket AND a.ctid = u.at;
       GET DIAGNOSTICS found = ROW_COUNT;
       IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
     END IF;
 
     INSERT INTO ledger_transfers__week
-      (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
-    SELECT x.account, x.id, x.phase, x.debit, x.credit, x.amount, p_code[x.ord], p_note[x.ord], p_now
+      (bucket, account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
+    SELECT p_bucket, x.account, x.id, x.phase, x.debit, x.credit, x.amount, p_code[x.ord], p_note[x.ord], p_now
     FROM unnest(p_account, p_id, p_phase, p_debit, p_credit, p_amount)
            WITH ORDINALITY AS x (account, id, phase, debit, credit, amount, ord)
     WHERE v_new[x.ord];

@@ -27,6 +27,7 @@
 -- *_available[i]: what the account can spend after it, in micro-USD; 0 where nothing was asked of the ledger.
 -- No array that comes back holds a NULL: the driver does not read them.
 CREATE OR REPLACE FUNCTION calls_apply(
+  p_bucket smallint,
   b_account bigint[], b_id uuid[], b_key bigint[], b_rail text[], b_service text[], b_price bigint[],
   b_revenue bigint[], b_identity text[], b_payment_key text[], b_fingerprint bytea[],
   b_ttl_ms integer[], b_network text[], b_asset text[], b_payer text[], b_amount bigint[], b_costs boolean[],
@@ -84,7 +85,8 @@ BEGIN
   -- Nothing here waits for a lock. What somebody else holds is left out and said so; whoever asked asks again.
   customers := ARRAY(SELECT DISTINCT u FROM unnest(b_account || k_account || f_account) AS u WHERE u >= 1000);
   held := ARRAY(
-    SELECT a.id FROM ledger_accounts a WHERE a.id = ANY (customers) ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED);
+    SELECT a.id FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (customers)
+    ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED);
   IF cardinality(held) < cardinality(customers) THEN
     FOR i IN 1..nf LOOP
       IF f_account[i] >= 1000 AND f_account[i] <> ALL (held) THEN f_status[i] := 2; skip[i] := true; END IF;
@@ -103,12 +105,12 @@ BEGIN
   IF any_of_house AND nk + nf > 0 THEN
     held_calls := ARRAY(
       SELECT c.id FROM unnest(k_account || f_account, k_id || f_id) AS x (account, id)
-      JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
+      JOIN calls__week c ON c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id
       WHERE x.account < 1000 ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED);
     FOR r IN
       SELECT x.ord::integer AS ord FROM unnest(k_account || f_account, k_id || f_id)
         WITH ORDINALITY AS x (account, id, ord)
-      JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
+      JOIN calls__week c ON c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id
       WHERE x.account < 1000 AND x.id <> ALL (held_calls)
     LOOP
       IF r.ord <= nk THEN k_status[r.ord] := 2;
@@ -118,11 +120,11 @@ BEGIN
     IF true = ANY (f_kept) THEN
       held_calls := ARRAY(
         SELECT s.call_id FROM unnest(f_account, f_id, f_kept) AS x (account, id, kept)
-        JOIN settlements s ON s.account_id = x.account AND s.call_id = x.id
+        JOIN settlements s ON s.bucket = p_bucket AND s.account_id = x.account AND s.call_id = x.id
         WHERE x.kept ORDER BY s.call_id FOR NO KEY UPDATE OF s SKIP LOCKED);
       FOR r IN
         SELECT x.ord::integer AS ord FROM unnest(f_account, f_id, f_kept) WITH ORDINALITY AS x (account, id, kept, ord)
-        JOIN settlements s ON s.account_id = x.account AND s.call_id = x.id
+        JOIN settlements s ON s.bucket = p_bucket AND s.account_id = x.account AND s.call_id = x.id
         WHERE x.kept AND x.id <> ALL (held_calls)
       LOOP
         f_status[r.ord] := 2; skip[r.ord] := true;
@@ -147,20 +149,20 @@ BEGIN
   IF nk > 0 THEN
     UPDATE calls__week c SET state = 3
     FROM unnest(k_account, k_id) WITH ORDINALITY AS x (account, id, ord)
-    WHERE k_status[x.ord] = 0 AND c.account_id = x.account AND c.id = x.id AND c.state = 0;
+    WHERE k_status[x.ord] = 0 AND c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id AND c.state = 0;
 
     FOR r IN
       SELECT x.ord::integer AS ord, c.state
       FROM unnest(k_account, k_id) WITH ORDINALITY AS x (account, id, ord)
-      LEFT JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
+      LEFT JOIN calls__week c ON c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id
       WHERE k_status[x.ord] = 0 AND c.state IS DISTINCT FROM 3
     LOOP
       k_status[r.ord] := 1;
     END LOOP;
 
-    INSERT INTO settlements (account_id, call_id, rail, network, asset, payer, pay_to, amount_units, evidence, answered,
+    INSERT INTO settlements (bucket, account_id, call_id, rail, network, asset, payer, pay_to, amount_units, evidence, answered,
                              dead_after, lease_until, holder, next_at, created_at)
-    SELECT x.account, x.id, x.rail, x.network, x.asset, x.payer, x.pay_to, x.amount, x.evidence::jsonb,
+    SELECT p_bucket, x.account, x.id, x.rail, x.network, x.asset, x.payer, x.pay_to, x.amount, x.evidence::jsonb,
            x.status IS NOT NULL, x.dead_after, p_now + x.lease_ms * interval '1 millisecond', p_holder,
            p_now + x.lease_ms * interval '1 millisecond', p_now
     FROM unnest(k_account, k_id, k_rail, k_network, k_asset, k_payer, k_pay_to, k_amount, k_evidence, k_dead_after,
@@ -170,8 +172,8 @@ BEGIN
     WHERE k_status[x.ord] = 0
     ON CONFLICT (account_id, call_id) DO NOTHING;
 
-    INSERT INTO call_answers__week (account_id, id, status, headers, body, expires_at)
-    SELECT x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
+    INSERT INTO call_answers__week (bucket, account_id, id, status, headers, body, expires_at)
+    SELECT p_bucket, x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
     FROM unnest(k_account, k_id, k_answer_status, k_answer_headers, k_answer_body)
            WITH ORDINALITY AS x (account, id, status, headers, body, ord)
     WHERE k_status[x.ord] = 0 AND x.status IS NOT NULL
@@ -183,7 +185,7 @@ BEGIN
     FOR r IN
       SELECT x.ord::integer AS ord, x.phase, c.state
       FROM unnest(f_account, f_id, f_phase, f_kept) WITH ORDINALITY AS x (account, id, phase, kept, ord)
-      LEFT JOIN calls__week c ON c.account_id = x.account AND c.id = x.id
+      LEFT JOIN calls__week c ON c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id
       WHERE f_status[x.ord] = 0 AND c.state IS DISTINCT FROM CASE WHEN x.kept THEN 3 ELSE 0 END
     LOOP
       skip[r.ord] := true;
@@ -193,7 +195,7 @@ BEGIN
     UPDATE calls__week c
     SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome
     FROM unnest(f_account, f_id, f_phase, f_outcome) WITH ORDINALITY AS x (account, id, phase, outcome, ord)
-    WHERE NOT skip[x.ord] AND c.account_id = x.account AND c.id = x.id;
+    WHERE NOT skip[x.ord] AND c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id;
 
     IF true = ANY (f_kept) THEN
       UPDATE settlements s
@@ -203,22 +205,25 @@ BEGIN
           next_at = p_now + interval '15 seconds'
       FROM unnest(f_account, f_id, f_phase, f_outcome, f_kept, f_transaction, f_block)
              WITH ORDINALITY AS x (account, id, phase, outcome, kept, transaction, block, ord)
-      WHERE NOT skip[x.ord] AND x.kept AND s.account_id = x.account AND s.call_id = x.id;
+      WHERE NOT skip[x.ord] AND x.kept AND s.bucket = p_bucket AND s.account_id = x.account AND s.call_id = x.id;
 
       DELETE FROM call_answers__week a
       USING unnest(f_account, f_id, f_phase, f_kept) WITH ORDINALITY AS x (account, id, phase, kept, ord)
-      WHERE NOT skip[x.ord] AND x.kept AND x.phase = 4 AND a.account_id = x.account AND a.id = x.id;
+      WHERE NOT skip[x.ord] AND x.kept AND x.phase = 4
+        AND a.bucket = p_bucket AND a.account_id = x.account AND a.id = x.id;
     END IF;
 
     IF any_of_house THEN
       UPDATE payments_in_flight p SET moved_at = clock_timestamp()
       FROM unnest(f_account, f_id, f_phase) WITH ORDINALITY AS x (account, id, phase, ord)
-      WHERE NOT skip[x.ord] AND x.phase = 3 AND x.account < 1000 AND p.account_id = x.account AND p.call_id = x.id
+      WHERE NOT skip[x.ord] AND x.phase = 3 AND x.account < 1000
+        AND p.bucket = p_bucket AND p.account_id = x.account AND p.call_id = x.id
         AND p.moved_at IS NULL;
 
       DELETE FROM payments_in_flight p
       USING unnest(f_account, f_id, f_phase) WITH ORDINALITY AS x (account, id, phase, ord)
-      WHERE NOT skip[x.ord] AND x.phase = 4 AND x.account < 1000 AND p.account_id = x.account AND p.call_id = x.id;
+      WHERE NOT skip[x.ord] AND x.phase = 4 AND x.account < 1000
+        AND p.bucket = p_bucket AND p.account_id = x.account AND p.call_id = x.id;
     END IF;
   END IF;
 
@@ -228,8 +233,8 @@ BEGIN
       SELECT x.key AS id, k.account_id, coalesce(k.status, 'revoked') AS status, k.expires_at <= p_now AS expired, k.cap_per_call_micros AS call_cap,
              k.cap_per_day_micros AS day_cap, a.debits_posted
       FROM (SELECT DISTINCT key FROM unnest(b_key) AS u (key) WHERE key IS NOT NULL) x
-      LEFT JOIN api_keys k ON k.id = x.key
-      LEFT JOIN ledger_accounts a ON a.id = k.account_id
+      LEFT JOIN api_keys k ON k.bucket = p_bucket AND k.id = x.key
+      LEFT JOIN ledger_accounts a ON a.bucket = p_bucket AND a.id = k.account_id
       WHERE k.status IS DISTINCT FROM 'active' OR k.expires_at <= p_now OR k.cap_per_call_micros IS NOT NULL
          OR k.cap_per_day_micros IS NOT NULL
     LOOP
@@ -238,7 +243,7 @@ BEGIN
           -- As in `calls_begin`: another replica may count for the next day already.
           SELECT max(d.spent) FROM (
             SELECT sum(s.spent_micros) AS spent FROM call_spending s
-            WHERE s.account_id = r.account_id AND s.day >= today AND s.day <= today + 1 GROUP BY s.day) d), 0);
+            WHERE s.bucket = p_bucket AND s.account_id = r.account_id AND s.day >= today AND s.day <= today + 1 GROUP BY s.day) d), 0);
         ceiling := coalesce(ceiling, array_fill(NULL::bigint, ARRAY[nf + nb]));
       END IF;
       FOR i IN 1..nb LOOP
@@ -263,20 +268,21 @@ BEGIN
                WITH ORDINALITY AS x (account, identity, fingerprint, ord)
         CROSS JOIN LATERAL (
           SELECT i.call_id FROM call_identities i
-          WHERE i.account_id = x.account AND i.kind = which AND i.identity = x.identity OFFSET 0
+          WHERE i.bucket = p_bucket AND i.account_id = x.account AND i.kind = which AND i.identity = x.identity OFFSET 0
         ) e
         WHERE x.identity IS NOT NULL
           AND CASE which WHEN 0 THEN b_status[x.ord] NOT IN (10, 12, 30) ELSE b_status[x.ord] = 0 END
       LOOP
         SELECT c.state, c.fingerprint, c.identity, c.payment_key INTO other
-        FROM calls c WHERE c.account_id = r.account AND c.id = r.id;
+        FROM calls c WHERE c.bucket = p_bucket AND c.account_id = r.account AND c.id = r.id;
         IF other.state = 2 THEN
           -- Nothing was ever taken for it: the payment is free to buy again. The row stays as history.
-          UPDATE calls SET identity = NULL, payment_key = NULL WHERE account_id = r.account AND id = r.id;
+          UPDATE calls SET identity = NULL, payment_key = NULL
+          WHERE bucket = p_bucket AND account_id = r.account AND id = r.id;
           DELETE FROM call_identities i
-          WHERE i.account_id = r.account AND i.kind = 0 AND i.identity = other.identity AND i.call_id = r.id;
+          WHERE i.bucket = p_bucket AND i.account_id = r.account AND i.kind = 0 AND i.identity = other.identity AND i.call_id = r.id;
           DELETE FROM call_identities i
-          WHERE i.account_id = r.account AND i.kind = 1 AND i.identity = other.payment_key AND i.call_id = r.id;
+          WHERE i.bucket = p_bucket AND i.account_id = r.account AND i.kind = 1 AND i.identity = other.payment_key AND i.call_id = r.id;
         ELSE
           IF other.fingerprint <> r.fingerprint THEN b_status[r.ord] := 22;
           ELSIF other.state = 1 THEN b_status[r.ord] := 20; b_answered[r.ord] := r.id;
@@ -292,20 +298,22 @@ BEGIN
       CONTINUE WHEN b_payer[i] IS NULL OR b_status[i] <> 0;
       IF b_costs[i] THEN
         b_known[i] := EXISTS (
-          SELECT 1 FROM settlements s JOIN calls c ON c.account_id = s.account_id AND c.id = s.call_id
-          WHERE s.account_id = b_account[i] AND s.payer = b_payer[i] AND s.created_at > p_now - interval '90 days'
+          SELECT 1 FROM settlements s JOIN calls c ON c.bucket = p_bucket AND c.account_id = s.account_id AND c.id = s.call_id
+          WHERE s.bucket = p_bucket AND s.account_id = b_account[i] AND s.payer = b_payer[i] AND s.created_at > p_now - interval '90 days'
             AND s.state = 1 AND c.state = 1 AND c.outcome = 'answered');
       END IF;
       -- An earlier attempt to begin this very call may have been committed and not heard.
       CONTINUE WHEN EXISTS (
-        SELECT 1 FROM payments_in_flight p WHERE p.account_id = b_account[i] AND p.call_id = b_id[i]);
+        SELECT 1 FROM payments_in_flight p
+        WHERE p.bucket = p_bucket AND p.account_id = b_account[i] AND p.call_id = b_id[i]);
       units := 0; costs := false;
       FOR r IN
         SELECT p.account_id, p.call_id, p.amount_units, p.costs_money, p.moved_at,
                p.network = b_network[i] AND p.asset = b_asset[i] AS is_same_money
-        FROM payments_in_flight p WHERE p.payer = b_payer[i]
+        FROM payments_in_flight p WHERE p.bucket = p_bucket AND p.payer = b_payer[i]
       LOOP
-        SELECT c.state IN (0, 3) INTO is_open FROM calls c WHERE c.account_id = r.account_id AND c.id = r.call_id;
+        SELECT c.state IN (0, 3) INTO is_open FROM calls c
+        WHERE c.bucket = p_bucket AND c.account_id = r.account_id AND c.id = r.call_id;
         CONTINUE WHEN NOT FOUND;
         IF r.is_same_money AND (r.moved_at IS NULL AND is_open OR r.moved_at >= b_since[i]) THEN
           units := units + r.amount_units;
@@ -325,7 +333,7 @@ BEGIN
   IF nf + nb = 0 THEN RETURN; END IF;
 
   SELECT l.status, l.available INTO l_status, l_available
-  FROM ledger_apply(f_account || b_account, f_id || b_id, f_phase || array_fill(2::smallint, ARRAY[nb]),
+  FROM ledger_apply(p_bucket, f_account || b_account, f_id || b_id, f_phase || array_fill(2::smallint, ARRAY[nb]),
                     f_account || b_account, f_revenue || b_revenue, f_price || b_price,
                     array_fill('call'::text, ARRAY[nf + nb]), NULL, ceiling, skip, p_now, true) l;
   f_available := l_available[:nf];
@@ -337,7 +345,7 @@ BEGIN
       IF skip[i] THEN
         f_available[i] := coalesce((
           SELECT a.credits_posted - a.debits_posted - a.debits_pending
-          FROM ledger_accounts a WHERE a.id = f_account[i] AND NOT a.house), 0);
+          FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = f_account[i] AND NOT a.house), 0);
       END IF;
     END LOOP;
 
@@ -346,16 +354,16 @@ BEGIN
     END IF;
 
     IF f_answer_status <> array_fill(NULL::smallint, ARRAY[nf]) THEN
-      INSERT INTO call_answers__week (account_id, id, status, headers, body, expires_at)
-      SELECT x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
+      INSERT INTO call_answers__week (bucket, account_id, id, status, headers, body, expires_at)
+      SELECT p_bucket, x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
       FROM unnest(f_account, f_id, f_answer_status, f_answer_headers, f_answer_body)
              WITH ORDINALITY AS x (account, id, status, headers, body, ord)
       WHERE NOT skip[x.ord] AND f_phase[x.ord] = 3 AND x.status IS NOT NULL
       ON CONFLICT (account_id, id) DO NOTHING;
     END IF;
 
-    INSERT INTO call_spending AS s (account_id, day, service, calls, spent_micros)
-    SELECT x.account, today, x.service, count(*), sum(x.price)::bigint
+    INSERT INTO call_spending AS s (bucket, account_id, day, service, calls, spent_micros)
+    SELECT p_bucket, x.account, today, x.service, count(*), sum(x.price)::bigint
     FROM unnest(f_account, f_service, f_price) WITH ORDINALITY AS x (account, service, price, ord)
     WHERE NOT skip[x.ord] AND f_phase[x.ord] = 3 AND x.account >= 1000
     GROUP BY x.account, x.service
@@ -371,9 +379,9 @@ BEGIN
     -- The key of the identities decides who has a payment. A call that is begun again has made them before.
     WITH made AS (
       INSERT INTO calls__week
-        (account_id, id, rail, key_id, service, price_micros, identity, payment_key, fingerprint, created_at, expires_at,
+        (bucket, account_id, id, rail, key_id, service, price_micros, identity, payment_key, fingerprint, created_at, expires_at,
          holder)
-      SELECT x.account, x.id, x.rail, x.key, x.service, x.price, x.identity, x.payment_key, x.fingerprint, p_now,
+      SELECT p_bucket, x.account, x.id, x.rail, x.key, x.service, x.price, x.identity, x.payment_key, x.fingerprint, p_now,
              p_now + x.ttl_ms * interval '1 millisecond', p_holder
       FROM unnest(b_account, b_id, b_key, b_rail, b_service, b_price, b_identity, b_payment_key, b_fingerprint, b_ttl_ms)
              WITH ORDINALITY
@@ -382,13 +390,13 @@ BEGIN
       ON CONFLICT (account_id, id) DO NOTHING
       RETURNING account_id, id, identity, payment_key
     )
-    INSERT INTO call_identities (account_id, kind, identity, call_id)
-    SELECT account_id, 0, identity, id FROM made WHERE identity IS NOT NULL
+    INSERT INTO call_identities (bucket, account_id, kind, identity, call_id)
+    SELECT p_bucket, account_id, 0, identity, id FROM made WHERE identity IS NOT NULL
     UNION ALL
-    SELECT account_id, 1, payment_key, id FROM made WHERE payment_key IS NOT NULL;
+    SELECT p_bucket, account_id, 1, payment_key, id FROM made WHERE payment_key IS NOT NULL;
 
-    INSERT INTO payments_in_flight (account_id, call_id, network, asset, payer, amount_units, costs_money)
-    SELECT x.account, x.id, x.network, x.asset, x.payer, x.amount, x.costs
+    INSERT INTO payments_in_flight (bucket, account_id, call_id, network, asset, payer, amount_units, costs_money)
+    SELECT p_bucket, x.account, x.id, x.network, x.asset, x.payer, x.amount, x.costs
     FROM unnest(b_account, b_id, b_network, b_asset, b_payer, b_amount, b_costs)
            WITH ORDINALITY AS x (account, id, network, asset, payer, amount, costs, ord)
     WHERE NOT skip[nf + x.ord] AND x.payer IS NOT NULL

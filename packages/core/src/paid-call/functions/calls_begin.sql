@@ -27,7 +27,7 @@
 -- status[i], available[i], answered[i]: as b_* of `calls_apply`, and 4, 14, 15 as in `call_terms_take`. answered is NULL where
 -- no call has an identity. A free call has the price 0, and no transfer.
 CREATE OR REPLACE FUNCTION calls_begin(
-  p_account bigint[], p_id uuid[], p_key bigint[], p_rail text[], p_service text[], p_price bigint[],
+  p_bucket smallint, p_account bigint[], p_id uuid[], p_key bigint[], p_rail text[], p_service text[], p_price bigint[],
   p_revenue bigint[], p_ttl_ms integer[], p_identity text[], p_fingerprint bytea[], p_now timestamptz,
   p_holder bigint, p_free integer[], p_per_minute integer[], p_per_day integer[],
   p_may_be_lost boolean,
@@ -66,7 +66,8 @@ BEGIN
   INTO held, held_at, held_used, held_given
   FROM (
     SELECT a.id, a.ctid AS at, a.debits_pending + a.debits_posted AS used, a.credits_posted AS given
-    FROM ledger_accounts a WHERE a.id = ANY (p_account) ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED
+    FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (p_account)
+    ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED
   ) l;
 
   FOR r IN
@@ -83,11 +84,13 @@ BEGIN
     FROM unnest(p_account, p_id, p_key, p_price, p_revenue, p_identity, p_fingerprint, p_free, p_per_minute, p_per_day)
            WITH ORDINALITY AS x (account, id, key, price, revenue, identity, fingerprint, free, per_minute, per_day, ord)
     LEFT JOIN LATERAL (
-      SELECT * FROM ledger_transfers__week t WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
+      SELECT * FROM ledger_transfers__week t
+      WHERE t.bucket = p_bucket AND t.account_id = x.account AND t.id = x.id AND t.resolves = false OFFSET 0
     ) t ON true
-    LEFT JOIN LATERAL (SELECT * FROM api_keys k WHERE k.id = x.key OFFSET 0) k ON true
+    LEFT JOIN LATERAL (SELECT * FROM api_keys k WHERE k.bucket = p_bucket AND k.id = x.key OFFSET 0) k ON true
     LEFT JOIN LATERAL (
-      SELECT * FROM call_identities i WHERE i.account_id = x.account AND i.kind = 0 AND i.identity = x.identity OFFSET 0
+      SELECT * FROM call_identities i
+      WHERE i.bucket = p_bucket AND i.account_id = x.account AND i.kind = 0 AND i.identity = x.identity OFFSET 0
     ) e ON true
     ORDER BY x.account, x.ord
   LOOP
@@ -100,8 +103,8 @@ BEGIN
       IF is_held THEN
         h := h + 1;
         used := held_used[h]; given := held_given[h];
-      ELSIF NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.id = cur) THEN
-        RAISE EXCEPTION 'there is no account %', cur;
+      ELSIF NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = cur) THEN
+        RAISE EXCEPTION 'there is no account % in bucket %', cur, p_bucket;
       END IF;
     END IF;
     IF NOT is_held THEN status[r.ord] := 30; CONTINUE; END IF;
@@ -119,10 +122,10 @@ BEGIN
         SELECT a.debits_posted + r.day_cap - coalesce((
           SELECT max(s.spent) FROM (
             SELECT sum(d.spent_micros) AS spent FROM call_spending d
-            WHERE d.account_id = a.id AND d.day >= (p_now AT TIME ZONE 'UTC')::date
+            WHERE d.bucket = p_bucket AND d.account_id = a.id AND d.day >= (p_now AT TIME ZONE 'UTC')::date
               AND d.day <= (p_now AT TIME ZONE 'UTC')::date + 1
             GROUP BY d.day) s), 0)
-        INTO ceiling FROM ledger_accounts a WHERE a.id = r.k_account;
+        INTO ceiling FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = r.k_account;
       END IF;
     END IF;
 
@@ -130,11 +133,13 @@ BEGIN
       -- A call of any week: the payment may come again long after.
       e_state := NULL;
       SELECT c.state, c.fingerprint <> r.fingerprint INTO e_state, is_other_request
-      FROM calls c WHERE c.account_id = cur AND c.id = r.e_id;
+      FROM calls c WHERE c.bucket = p_bucket AND c.account_id = cur AND c.id = r.e_id;
       IF e_state = 2 THEN
         -- Nothing was ever taken for it: the payment is free to buy again. The row stays as history.
-        UPDATE calls SET identity = NULL, payment_key = NULL WHERE account_id = cur AND id = r.e_id;
-        DELETE FROM call_identities WHERE account_id = cur AND kind = 0 AND identity = r.identity;
+        UPDATE calls SET identity = NULL, payment_key = NULL
+        WHERE bucket = p_bucket AND account_id = cur AND id = r.e_id;
+        DELETE FROM call_identities
+        WHERE bucket = p_bucket AND account_id = cur AND kind = 0 AND identity = r.identity;
       ELSIF is_other_request THEN s := 22;
       ELSIF e_state = 1 THEN s := 20; answered[r.ord] := r.e_id;
       ELSIF e_state = 3 THEN s := 23; answered[r.ord] := r.e_id;
@@ -169,21 +174,21 @@ BEGIN
 
   IF cardinality(u_at) > 0 THEN
     UPDATE ledger_accounts a SET debits_pending = a.debits_pending + u.more
-    FROM unnest(u_at, u_more) AS u (at, more) WHERE a.ctid = u.at;
+    FROM unnest(u_at, u_more) AS u (at, more) WHERE a.bucket = p_bucket AND a.ctid = u.at;
     GET DIAGNOSTICS found = ROW_COUNT;
     IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
 
     INSERT INTO ledger_transfers__week
-      (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
-    SELECT x.account, x.id, 2, x.account, x.revenue, x.price, 'call', p_now
+      (bucket, account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
+    SELECT p_bucket, x.account, x.id, 2, x.account, x.revenue, x.price, 'call', p_now
     FROM unnest(p_account, p_id, p_revenue, p_price) WITH ORDINALITY AS x (account, id, revenue, price, ord)
     WHERE v_new[x.ord];
   END IF;
 
   -- Also for what had its transfer before: a call may be missing beside one that somebody else made.
   INSERT INTO calls__week
-    (account_id, id, rail, key_id, service, price_micros, identity, fingerprint, created_at, expires_at, holder)
-  SELECT x.account, x.id, x.rail, x.key, x.service, CASE status[x.ord] WHEN 4 THEN 0 ELSE x.price END, x.identity,
+    (bucket, account_id, id, rail, key_id, service, price_micros, identity, fingerprint, created_at, expires_at, holder)
+  SELECT p_bucket, x.account, x.id, x.rail, x.key, x.service, CASE status[x.ord] WHEN 4 THEN 0 ELSE x.price END, x.identity,
          x.fingerprint, p_now,
          p_now + x.ttl_ms * interval '1 millisecond', p_holder
   FROM unnest(p_account, p_id, p_key, p_rail, p_service, p_price, p_identity, p_fingerprint, p_ttl_ms)
@@ -193,11 +198,12 @@ BEGIN
 
   IF p_identity IS NOT NULL THEN
     -- Refused where another call has it. One that is begun again has it already, or has given it up.
-    INSERT INTO call_identities AS i (account_id, kind, identity, call_id)
-    SELECT x.account, 0, x.identity, x.id
+    INSERT INTO call_identities AS i (bucket, account_id, kind, identity, call_id)
+    SELECT p_bucket, x.account, 0, x.identity, x.id
     FROM unnest(p_account, p_id, p_identity) WITH ORDINALITY AS x (account, id, identity, ord)
     CROSS JOIN LATERAL (
-      SELECT c.identity FROM calls__week c WHERE c.account_id = x.account AND c.id = x.id OFFSET 0
+      SELECT c.identity FROM calls__week c
+      WHERE c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id OFFSET 0
     ) c
     WHERE status[x.ord] IN (0, 4) AND c.identity = x.identity
     ON CONFLICT (account_id, kind, identity) DO UPDATE SET call_id = NULL WHERE i.call_id <> excluded.call_id;

@@ -8,7 +8,7 @@
 --
 -- status[i], available[i]: as f_* of `calls_apply`.
 CREATE OR REPLACE FUNCTION calls_finish(
-  p_account bigint[], p_id uuid[], p_phase smallint[], p_outcome text[], p_answer_status smallint[],
+  p_bucket smallint, p_account bigint[], p_id uuid[], p_phase smallint[], p_outcome text[], p_answer_status smallint[],
   p_answer_headers text[], p_answer_body text[], p_taken bigint[], p_answer_ttl interval, p_now timestamptz,
   OUT status smallint[], OUT available bigint[]
 )
@@ -41,7 +41,8 @@ BEGIN
   INTO held, held_at, held_left, all_held
   FROM (
     SELECT a.id, a.ctid AS at, a.credits_posted - a.debits_posted - a.debits_pending AS left_micros
-    FROM ledger_accounts a WHERE a.id = ANY (p_account) ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED
+    FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = ANY (p_account)
+    ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED
   ) l;
 
   FOR r IN
@@ -51,11 +52,11 @@ BEGIN
       FROM unnest(p_account, p_id, p_phase, p_outcome) WITH ORDINALITY AS x (account, id, phase, outcome, ord)
       CROSS JOIN LATERAL (
         SELECT c.ctid AS at, c.tableoid AS place, c.price_micros FROM calls__week c
-        WHERE c.account_id = x.account AND c.id = x.id AND c.state = 0 OFFSET 0
+        WHERE c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id AND c.state = 0 OFFSET 0
       ) c
       LEFT JOIN LATERAL (
         SELECT t.credit_account FROM ledger_transfers__week t
-        WHERE t.account_id = x.account AND t.id = x.id AND t.resolves = false AND t.phase = 2
+        WHERE t.bucket = p_bucket AND t.account_id = x.account AND t.id = x.id AND t.resolves = false AND t.phase = 2
           AND t.amount_micros = c.price_micros AND t.debit_account = x.account
         OFFSET 0
       ) t ON true
@@ -65,21 +66,21 @@ BEGIN
       SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome,
           price_micros = coalesce(x.taken, c.price_micros),
           reserved_micros = CASE WHEN x.taken IS NOT NULL THEN c.price_micros END
-      FROM x WHERE c.ctid = x.at AND c.tableoid = x.place
+      FROM x WHERE c.bucket = p_bucket AND c.ctid = x.at AND c.tableoid = x.place
       RETURNING x.ord, x.phase, x.credit_account, x.price_micros AS reserved, c.account_id, c.id, c.service,
                 c.price_micros, c.reserved_micros
     ), posted AS (
       INSERT INTO ledger_transfers__week
-        (account_id, id, phase, debit_account, credit_account, amount_micros, reserved_micros, code, created_at)
-      SELECT account_id, id, phase, account_id, credit_account, price_micros, reserved_micros, 'call', p_now FROM ended
+        (bucket, account_id, id, phase, debit_account, credit_account, amount_micros, reserved_micros, code, created_at)
+      SELECT p_bucket, account_id, id, phase, account_id, credit_account, price_micros, reserved_micros, 'call', p_now FROM ended
       -- A free call has no transfer.
       WHERE reserved > 0
     ), given_back AS (
       DELETE FROM free_calls f USING ended e
       WHERE e.phase = 4 AND e.price_micros = 0 AND f.account_id = e.account_id AND f.call_id = e.id
     ), counted AS (
-      INSERT INTO call_spending AS s (account_id, day, service, calls, spent_micros)
-      SELECT account_id, today, service, count(*), sum(price_micros)::bigint FROM ended
+      INSERT INTO call_spending AS s (bucket, account_id, day, service, calls, spent_micros)
+      SELECT p_bucket, account_id, today, service, count(*), sum(price_micros)::bigint FROM ended
       WHERE phase = 3 GROUP BY account_id, service
       ON CONFLICT (account_id, day, service)
       DO UPDATE SET calls = s.calls + excluded.calls, spent_micros = s.spent_micros + excluded.spent_micros
@@ -108,13 +109,14 @@ BEGIN
     u_at := u_at || held_at[h]; u_less := u_less || less; u_taken := u_taken || taken;
     UPDATE ledger_accounts a
     SET debits_pending = a.debits_pending - u.less, debits_posted = a.debits_posted + u.taken
-    FROM unnest(u_at, u_less, u_taken) AS u (at, less, taken) WHERE a.ctid = u.at;
+    FROM unnest(u_at, u_less, u_taken) AS u (at, less, taken)
+    WHERE a.bucket = p_bucket AND a.ctid = u.at;
     GET DIAGNOSTICS found = ROW_COUNT;
     IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
 
     IF p_answer_status IS NOT NULL THEN
-      INSERT INTO call_answers__week (account_id, id, status, headers, body, expires_at)
-      SELECT x.account, x.id, x.answer, x.headers::jsonb, x.body, p_now + p_answer_ttl
+      INSERT INTO call_answers__week (bucket, account_id, id, status, headers, body, expires_at)
+      SELECT p_bucket, x.account, x.id, x.answer, x.headers::jsonb, x.body, p_now + p_answer_ttl
       FROM unnest(p_account, p_id, p_phase, p_answer_status, p_answer_headers, p_answer_body)
              WITH ORDINALITY AS x (account, id, phase, answer, headers, body, ord)
       WHERE status[x.ord] = 0 AND x.phase = 3 AND x.answer IS NOT NULL
@@ -129,10 +131,11 @@ BEGIN
       FROM unnest(p_account, p_id, p_phase) WITH ORDINALITY AS x (account, id, phase, ord)
       LEFT JOIN LATERAL (
         SELECT a.credits_posted - a.debits_posted - a.debits_pending AS left_micros
-        FROM ledger_accounts a WHERE a.id = x.account OFFSET 0
+        FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = x.account OFFSET 0
       ) a ON true
       LEFT JOIN LATERAL (
-        SELECT c.state FROM calls__week c WHERE c.account_id = x.account AND c.id = x.id OFFSET 0
+        SELECT c.state FROM calls__week c
+        WHERE c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id OFFSET 0
       ) c ON true
       WHERE status[x.ord] = 2 AND (x.account = ANY (held) OR a.left_micros IS NULL)
     LOOP

@@ -69,8 +69,8 @@ export class Answers {
       // Nobody can ask for this answer again, so the price is given back.
       if (payment.identity === null) {
         const { priceMicros, service } = quote;
-        const { accountId, revenue } = payment;
-        const call = { id: callId, accountId, service: service.path, priceMicros, revenue };
+        const { accountId, bucket, revenue } = payment;
+        const call = { id: callId, accountId, bucket, service: service.path, priceMicros, revenue };
         this.#parts.undelivered({ ...call, retrievable: false });
         money.fate = 'given back';
       }

@@ -26,6 +26,25 @@ const CALL_RULES: readonly Rule[] = [
       `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,
   },
   {
+    name: 'every call of a customer lies in the bucket of its account',
+    ...overCalls(
+      (which) => `select c.id, c.account_id, c.bucket, a.bucket as of_account from calls c
+          join ledger_accounts a on a.id = c.account_id
+          where ${which} and not a.house and c.bucket <> a.bucket limit 1`,
+    ),
+    say: (r) => `call ${r.id} of account ${r.account_id} lies in bucket ${r.bucket}, and not ${r.of_account}`,
+  },
+  {
+    name: 'every transfer of a customer lies in the bucket of its account',
+    ...overTransfers(
+      (which) => `select t.id, t.account_id, t.bucket, a.bucket as of_account from ledger_transfers t
+          join ledger_accounts a on a.id = t.account_id
+          where ${which} and not a.house and t.bucket <> a.bucket limit 1`,
+    ),
+    say: (r) =>
+      `transfer ${r.id} of account ${r.account_id} lies in bucket ${r.bucket}, and not ${r.of_account}`,
+  },
+  {
     name: 'every free call that counts was begun for nothing, and not given back',
     sql: `select f.call_id, f.account_id, c.state, c.price_micros from free_calls f
           left join calls c on c.account_id = f.account_id and c.id = f.call_id

@@ -134,6 +134,7 @@ function workOf({ call, kind, identity, request, keepsAnswer, withKey }: Act): C
   const common = {
     id: idOf(call),
     accountId: BigInt(FIRST_ACCOUNT + account),
+    bucket: 0,
     service: `service-${call % 3}`,
     priceMicros: BigInt(1 + (call % 4)),
     revenue: 'revenue_credits',

@@ -10,6 +10,7 @@ import type { Database } from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
 import { fragment, type SqlFragment, templateOf } from '../../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, isHouseAccount } from '../../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import type {
   BeginOutcome,
   CallToBegin,
@@ -49,6 +50,8 @@ export interface BatchSettings {
 
 /** The settings of one statement. Whatever stands in it is durable when it is answered, unless all of it may be lost. */
 interface StatementSettings extends BatchSettings {
+  /** The bucket of all its calls. */
+  bucket: number;
   mayBeLost: boolean;
 }
 
@@ -93,7 +96,7 @@ export const mayBeLost = (work: CallWork): boolean => work.kind !== 'finish' && 
 const isMeasured = (work: CallWork): boolean => work.kind === 'finish' && work.call.takenMicros !== undefined;
 
 /**
- * Runs a batch in one statement and one commit. Running it again changes nothing. It is durable when this returns, unless
+ * Runs a batch in one statement and one commit, all of it of one bucket. Running it again changes nothing. It is durable when this returns, unless
  * all of it may be lost: what takes or keeps a price is never seen before it is durable.
  *
  * @param plainly which of the begins and finishes the two lean functions do
@@ -123,10 +126,12 @@ export async function applyCalls(
       places[2].push(index);
     }
   }
-  const ofStatement = { ...settings, mayBeLost: batch.every(mayBeLost) };
+  const bucket = batch[0]?.call.bucket ?? HOUSE_BUCKET;
+  if (batch.some(({ call }) => call.bucket !== bucket)) throw new Error('a batch has calls of two buckets');
+  const ofStatement = { ...settings, bucket, mayBeLost: batch.every(mayBeLost) };
   const parts = [
     general.length > 0 ? generalPart(general, ofStatement) : null,
-    finishes.length > 0 ? finishPart(finishes, settings) : null,
+    finishes.length > 0 ? finishPart(finishes, ofStatement) : null,
     begins.length > 0 ? beginPart(begins, ofStatement) : null,
   ];
   const asked = parts.filter((part) => part !== null);
@@ -162,7 +167,7 @@ function beginPart(calls: readonly CallToBegin[], settings: StatementSettings): 
   return {
     columns: fragment`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
     from: fragment`${named(CALLS_BEGIN, calls, settings)}(
-      ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
+      ${bucketOf(settings)}::smallint, ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column((c) => c.keyId)}::text::bigint[], ${column((c) => c.rail)}::text::text[],
       ${column((c) => c.service)}::text::text[], ${column((c) => c.priceMicros)}::text::bigint[],
       ${column((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${column((c) => c.ttlMs)}::text::integer[],
@@ -187,14 +192,14 @@ function beginPart(calls: readonly CallToBegin[], settings: StatementSettings): 
   };
 }
 
-function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Part {
+function finishPart(calls: readonly CallToFinish[], settings: StatementSettings): Part {
   const column = (pick: (call: CallToFinish) => Cell) => arrayLiteral(calls.map(pick));
   const anyAnswer = calls.some(({ answer }) => answer !== null);
   const anyMeasured = calls.some(({ takenMicros }) => takenMicros !== undefined);
   return {
     columns: fragment`f.status as finish_status, f.available as finish_available`,
     from: fragment`${named(CALLS_FINISH, calls, settings)}(
-      ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
+      ${bucketOf(settings)}::smallint, ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column(phaseOf)}::text::smallint[], ${column((c) => c.outcome)}::text::text[],
       ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],
       ${anyAnswer ? column(headersOf) : null}::text::text[],
@@ -221,7 +226,7 @@ function generalPart(batch: readonly CallWork[], settings: StatementSettings): P
       batch.map(({ call }) => call),
       settings,
     )}(
-      ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
+      ${bucketOf(settings)}::smallint, ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
       ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
       ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],
       ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
@@ -280,6 +285,8 @@ const phaseOf = (call: CallToFinish) => (call.capture ? 3 : 4);
 
 const headersOf = ({ answer }: CallToKeep | CallToFinish) =>
   answer === null ? null : JSON.stringify(answer.headers);
+
+const bucketOf = ({ bucket }: StatementSettings) => String(bucket);
 
 const ttlOf = ({ answerTtlMs }: BatchSettings) => `${answerTtlMs} milliseconds`;
 

@@ -83,7 +83,7 @@ export function createCallShares(
           union
           select order_id from credit_origins where account_id = ${accountId} and order_id is not null
         ), own as (
-          select c.account_id, c.id, c.price_micros * ${String(partPerMillion)}::bigint / 1000000 as amount from calls c
+          select c.account_id, c.id, c.bucket, c.price_micros * ${String(partPerMillion)}::bigint / 1000000 as amount from calls c
           where c.account_id = ${accountId} and c.id = ${callId} and c.state in (0, 3) and not exists (
             select 1 from trial_credits t
             where t.account_id = c.account_id and (t.ended is distinct from 'expired' or t.due)
@@ -91,14 +91,15 @@ export function createCallShares(
                 select coalesce(sum(s.spent_micros), 0) from call_spending s where s.account_id = t.account_id
               ) - t.given_back_micros)
         ), noted as (
-          insert into call_shares (account_id, call_id, beneficiary, amount_micros, held_until)
-          select account_id, id, ${String(beneficiary)}, amount, (
+          insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros, held_until)
+          select bucket, account_id, id, ${String(beneficiary)}, amount, (
             select max(o.paid_at) + ${String(cardHoldMs)}::bigint * interval '1 millisecond'
             from cards join card_orders o using (id) where o.state = 1 and o.paid_at > ${at(cardHoldMs)}
           ) from own where amount > 0
-          on conflict do nothing returning account_id, call_id
+          on conflict do nothing returning bucket, account_id, call_id
         )
-        update calls c set shared = true from noted n where c.account_id = n.account_id and c.id = n.call_id`;
+        update calls c set shared = true from noted n
+        where c.bucket = n.bucket and c.account_id = n.account_id and c.id = n.call_id`;
     },
 
     earned: (beneficiary) => earnedBy(sql, beneficiary, at()),

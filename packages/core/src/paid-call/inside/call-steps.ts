@@ -9,6 +9,8 @@ export interface PricedCall {
   id: string;
   /** The account that pays, and whose limits apply. */
   accountId: bigint;
+  /** The bucket of the account, in which all rows of the call lie. */
+  bucket: number;
   service: string;
   priceMicros: bigint;
   revenue: HouseAccount;
@@ -88,6 +90,8 @@ export interface StoredAnswer {
 export interface CallToKeep {
   id: string;
   accountId: bigint;
+  /** As in `PricedCall`. */
+  bucket: number;
   rail: string;
   payment: OnChainPayment;
   /** The answer, withheld until the money has moved; null when the service runs only after that. */

@@ -42,6 +42,7 @@ async function customer(): Promise<bigint> {
 const creditCall = (accountId: bigint): CallToBegin => ({
   id: newTransferId(Date.now()),
   accountId,
+  bucket: 0,
   keyId: null,
   rail: 'credits',
   service: 'ping',

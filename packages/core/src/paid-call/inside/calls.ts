@@ -69,10 +69,10 @@ const FIRST_CUSTOMER = 1_000;
 const DEADLINE_MS = 4_000;
 
 /**
- * What may be lost waits for no disk, so it goes by itself. Both lanes go over one connection, one behind the other: neither
- * finds an account locked by the other.
+ * A statement touches one bucket; and what may be lost waits for no disk, so it goes by itself. All lanes go over one
+ * connection, one behind the other: none finds an account locked by another.
  */
-const LANES = { lanes: 2, laneOf: (work: CallWork) => Number(mayBeLost(work)) };
+const laneOf = (work: CallWork) => work.call.bucket * 2 + Number(mayBeLost(work));
 const BOUNDS = { maxBatch: 512, maxFlights: COMMIT_CONNECTIONS, maxWaiting: 10_000, maxAttempts: 5 };
 
 /** The account that a free call would pay, which has no transfer. */
@@ -99,7 +99,7 @@ export function createCallStore(
     firstBackoffMs: 100,
     isLocked: ({ status }) => status === 'locked',
     lockOf,
-    ...LANES,
+    laneOf,
     ...BOUNDS,
     keysOf,
     flush: (batch) => applyByWeek(pool, weeks, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
@@ -147,14 +147,14 @@ export function createCallStore(
       }
       const rows = await sql<OpenRow[]>`
         with due as materialized (
-          select c.account_id, c.id, c.service, c.price_micros, c.expires_at
+          select c.account_id, c.id, c.bucket, c.service, c.price_micros, c.expires_at
           from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
           where c.state = 0 and c.expires_at <= ${now()}
         ), free as materialized (
           select a.id from ledger_accounts a where a.id in (select account_id from due) and a.id >= ${FIRST_CUSTOMER}
           for no key update skip locked
         )
-        select c.id, c.account_id, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
+        select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
         from due c left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
         where (c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)) and (t.id is not null or c.price_micros = 0)
         order by c.expires_at limit ${limit}`;
@@ -163,7 +163,7 @@ export function createCallStore(
 
     async heldByEnded(limit) {
       const rows = await sql<OpenRow[]>`
-        select c.id, c.account_id, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
+        select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
         from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
         join replicas r on r.id = c.holder and r.ended_at is not null
         left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
@@ -229,6 +229,7 @@ function keysOf({ kind, call }: CallWork): string[] {
 interface OpenRow {
   id: string;
   account_id: bigint;
+  bucket: number;
   service: string;
   price_micros: bigint;
   revenue: bigint;
@@ -240,6 +241,7 @@ function openCall(row: OpenRow): PricedCall {
   return {
     id: row.id,
     accountId: row.account_id,
+    bucket: row.bucket,
     service: row.service,
     priceMicros: row.price_micros,
     revenue,

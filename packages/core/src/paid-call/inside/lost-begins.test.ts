@@ -79,6 +79,7 @@ async function openCustomer(pools: Pools): Promise<bigint> {
 const callOf = (identity: string, more: Partial<CallToBegin> = {}): CallToBegin => ({
   id: newTransferId(Date.now()),
   accountId: customer,
+  bucket: 0,
   keyId: null,
   rail: 'credits',
   service: 'ping',
@@ -95,6 +96,7 @@ const callOf = (identity: string, more: Partial<CallToBegin> = {}): CallToBegin 
 const chainCallOf = (identity: string): CallToBegin =>
   callOf(identity, {
     accountId: HOUSE_ACCOUNTS.chain_clearing,
+    bucket: 0,
     rail: 'x402',
     revenue: 'revenue_x402',
     onChainIdentity: identity,
@@ -106,6 +108,7 @@ const keepOf = ({ id, accountId, rail }: CallToBegin, mayBeLost = false) => ({
   id,
   mayBeLost,
   accountId,
+  bucket: 0,
   rail,
   leaseMs: 1_000,
   answer: ANSWER,

@@ -43,6 +43,7 @@ async function customer(): Promise<bigint> {
 const callOf = (accountId: bigint, priceMicros: bigint): CallToBegin => ({
   id: newTransferId(Date.now()),
   accountId,
+  bucket: 0,
   keyId: null,
   rail: 'credits',
   service: 'metered',

@@ -85,6 +85,7 @@ function stage(how: {
 
 const settlementOf = (more: Partial<Settlement>): Settlement => ({
   accountId: CALL.accountId,
+  bucket: 0,
   callId: CALL.id,
   service: SERVICE.path,
   priceMicros: CALL.priceMicros,

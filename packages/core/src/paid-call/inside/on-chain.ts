@@ -92,6 +92,7 @@ export class OnChainSales {
       .keep({
         id: call.id,
         accountId: call.accountId,
+        bucket: call.bucket,
         rail: sale.payment.rail,
         payment: claimed(onChain, sale.claim),
         answer: made === null ? null : answers.toKeep(service, call.id, made),
@@ -108,6 +109,7 @@ export class OnChainSales {
     }
     const settlement: Settlement = {
       accountId: call.accountId,
+      bucket: call.bucket,
       callId: call.id,
       service: call.service,
       priceMicros: call.priceMicros,

@@ -62,6 +62,7 @@ async function begin(accountId: bigint, ttlMs = 40_000): Promise<CallToBegin> {
   const call: CallToBegin = {
     id: newTransferId(nowMs),
     accountId,
+    bucket: 0,
     keyId: null,
     rail: 'credits',
     service: 'ping',

@@ -55,6 +55,7 @@ function payment(payer: string, units: bigint, more: Partial<PaymentInFlight> = 
   return {
     id,
     accountId: ACCOUNT,
+    bucket: 0,
     keyId: null,
     rail: 'x402',
     service: 'nickel',
@@ -83,6 +84,7 @@ async function keep(store: CallStore, call: Bought['call'], answered = true): Pr
   const kept = await store.keep({
     id: call.id,
     accountId: ACCOUNT,
+    bucket: 0,
     rail: 'x402',
     leaseMs: 1_000,
     payment: {

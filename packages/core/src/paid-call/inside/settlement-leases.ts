@@ -14,6 +14,7 @@ const LONGEST_LEASE_MS = 400_000;
 
 interface LeasedRow {
   account_id: bigint;
+  bucket: number;
   call_id: string;
   rail: string;
   network: string;
@@ -121,6 +122,7 @@ function asSettlement(row: LeasedRow): Settlement {
   if (state === undefined) throw new Error(`settlement ${row.call_id} makes no sense`);
   return {
     accountId: row.account_id,
+    bucket: row.bucket,
     callId: row.call_id,
     rail: row.rail,
     service: row.service,

@@ -13,6 +13,7 @@ export interface UndeliveredCall extends PricedCall {
 interface Row {
   account_id: bigint;
   call_id: string;
+  bucket: number;
   service: string;
   price_micros: bigint;
   revenue_account: bigint;
@@ -28,7 +29,7 @@ const QUEUE: QueueShape = {
   name: 'undelivered-calls',
   table: 'undelivered_calls',
   key: ['account_id', 'call_id'],
-  columns: ['service', 'price_micros', 'revenue_account', 'retrievable'],
+  columns: ['bucket', 'service', 'price_micros', 'revenue_account', 'retrievable'],
   attempts: null,
   leaseMs: 30_000,
   backOffMs: () => 30_000,
@@ -62,10 +63,11 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
     queue,
     async note(calls) {
       await sql`
-        insert into undelivered_calls (account_id, call_id, service, price_micros, revenue_account, retrievable, next_at)
+        insert into undelivered_calls (account_id, call_id, bucket, service, price_micros, revenue_account, retrievable, next_at)
         select *, ${at()}::timestamptz from unnest(
           ${arrayLiteral(calls.map((call) => call.accountId))}::text::bigint[],
           ${arrayLiteral(calls.map((call) => call.id))}::text::uuid[],
+          ${arrayLiteral(calls.map((call) => call.bucket))}::text::smallint[],
           ${arrayLiteral(calls.map((call) => call.service))}::text::text[],
           ${arrayLiteral(calls.map((call) => call.priceMicros))}::text::bigint[],
           ${arrayLiteral(calls.map((call) => HOUSE_ACCOUNTS[call.revenue]))}::text::bigint[],
@@ -82,6 +84,7 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
         return {
           id: row.call_id,
           accountId: row.account_id,
+          bucket: row.bucket,
           service: row.service,
           priceMicros: row.price_micros,
           revenue,

@@ -50,6 +50,7 @@ function callOf(identity: string | null = null, request = 'question'): CallToBeg
   return {
     id: newTransferId(nowMs),
     accountId: account,
+    bucket: 0,
     keyId: null,
     rail: 'credits',
     service: 'ping',

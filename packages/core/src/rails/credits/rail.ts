@@ -48,6 +48,7 @@ export function creditsRail(
       return {
         rail: 'credits',
         accountId: key.accountId,
+        bucket: key.bucket,
         keyId: key.id,
         revenue: 'revenue_credits',
         onChain: null,

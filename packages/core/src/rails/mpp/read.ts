@@ -2,6 +2,7 @@
 import { Receipt } from 'mppx';
 import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import type {
   BesideCredential,
   Headers,
@@ -63,6 +64,7 @@ export async function readPayment(
   const payment = {
     rail: 'mpp' as const,
     accountId: HOUSE_ACCOUNTS.chain_clearing,
+    bucket: HOUSE_BUCKET,
     keyId: null,
     revenue: 'revenue_mpp' as const,
     identity: onChain.identity,

@@ -1,6 +1,7 @@
 /** Reads x402 payments: whether what is presented pays for a quote, as far as that takes no settlement. */
 import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import type { Headers, OnChainPayment, Payment, Quote, Recalled } from '../../paid-call/rail.ts';
 import { type AuthorizationText, type Hex, identityOf, textOf } from '../evm/eip3009.ts';
 import type { EvmEvidence } from '../evm/evidence.ts';
@@ -241,6 +242,7 @@ function paymentOf(onChain: OnChainPayment, spoken: Spoken): Payment {
   return {
     rail: 'x402',
     accountId: HOUSE_ACCOUNTS.chain_clearing,
+    bucket: HOUSE_BUCKET,
     keyId: null,
     revenue: 'revenue_x402',
     identity: spoken.paymentId === null ? onChain.identity : `id:${payer}:${spoken.paymentId}`,

@@ -20,15 +20,16 @@ BEGIN
   END IF;
   UPDATE call_shares s SET state = 2, due_micros = s.due_micros - (s.amount_micros - s.reversed_micros)
   FROM calls c
-  WHERE s.account_id = NEW.account_id AND s.call_id = call AND s.state = 1
-    AND c.account_id = s.account_id AND c.id = s.call_id AND c.price_micros <= NEW.amount_micros
+  WHERE s.bucket = NEW.bucket AND s.account_id = NEW.account_id AND s.call_id = call AND s.state = 1
+    AND c.bucket = NEW.bucket AND c.account_id = s.account_id AND c.id = s.call_id AND c.price_micros <= NEW.amount_micros
   RETURNING s.amount_micros - s.reversed_micros INTO amount;
   IF coalesce(amount, 0) = 0 THEN RETURN NULL; END IF;
   INSERT INTO ledger_transfers
-    (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at, note)
-  SELECT 13, md5('share of ' || call)::uuid, 1, 13, t.debit_account, amount, 'share_back', NEW.created_at,
+    (bucket, account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at, note)
+  SELECT NEW.bucket, 13, md5('share of ' || call)::uuid, 1, 13, t.debit_account, amount, 'share_back', NEW.created_at,
          'share of call ' || call
-  FROM ledger_transfers t WHERE t.account_id = 13 AND t.id = call AND t.resolves = false;
+  FROM ledger_transfers t
+  WHERE t.bucket = NEW.bucket AND t.account_id = 13 AND t.id = call AND t.resolves = false;
   RETURN NULL;
 END
 $$;

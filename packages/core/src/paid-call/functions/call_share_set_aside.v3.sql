@@ -10,17 +10,17 @@ BEGIN
   IF NEW.reserved_micros IS NOT NULL THEN
     UPDATE call_shares s
     SET amount_micros = greatest(1, div(s.amount_micros::numeric * NEW.price_micros, NEW.reserved_micros))
-    WHERE s.account_id = NEW.account_id AND s.call_id = NEW.id AND s.state = 0;
+    WHERE s.bucket = NEW.bucket AND s.account_id = NEW.account_id AND s.call_id = NEW.id AND s.state = 0;
   END IF;
   UPDATE call_shares s SET state = 1, due_micros = s.amount_micros, set_aside_at = NEW.finished_at
-  WHERE s.account_id = NEW.account_id AND s.call_id = NEW.id AND s.state = 0
+  WHERE s.bucket = NEW.bucket AND s.account_id = NEW.account_id AND s.call_id = NEW.id AND s.state = 0
   RETURNING s.amount_micros INTO amount;
   IF amount IS NULL THEN RETURN NULL; END IF;
   INSERT INTO ledger_transfers
-    (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at, note)
-  SELECT 13, NEW.id, 1, t.credit_account, 13, amount, 'share', NEW.finished_at, 'share of call ' || NEW.id
+    (bucket, account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at, note)
+  SELECT NEW.bucket, 13, NEW.id, 1, t.credit_account, 13, amount, 'share', NEW.finished_at, 'share of call ' || NEW.id
   FROM ledger_transfers t
-  WHERE t.account_id = NEW.account_id AND t.id = NEW.id AND t.resolves = false;
+  WHERE t.bucket = NEW.bucket AND t.account_id = NEW.account_id AND t.id = NEW.id AND t.resolves = false;
   RETURN NULL;
 END
 $$;
