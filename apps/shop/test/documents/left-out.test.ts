@@ -131,7 +131,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
     variables: [
       ...['ADMIN_OIDC_CLIENT_ID', 'ADMIN_OIDC_CLIENT_SECRET', 'ADMIN_OIDC_ISSUER', 'ADMIN_OIDC_SCOPES'],
       ...['ADMIN_ROLES', 'ADMIN_SECOND_ABOVE_USD', 'ADMIN_SESSION_HOURS', 'ADMIN_SESSION_IDLE_MINUTES'],
-      ...['ADMIN_TOKENS', 'SERVICE_COSTS_USD'],
+      ...['ADMIN_SESSION_RETENTION_DAYS', 'ADMIN_TOKENS', 'SERVICE_COSTS_USD'],
     ],
     metrics: [],
     rules: 4,
@@ -223,7 +223,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ['keyUsed: webhooks.keyUsed', 'keyUsed: () => {}'],
     ],
     routes: ['/api/events', '/api/webhooks'],
-    variables: ['WEBHOOK_PRIVATE_ADDRESSES'],
+    variables: ['KEY_ADDRESS_RETENTION_DAYS', 'WEBHOOK_PRIVATE_ADDRESSES', 'WEBHOOK_RETENTION_DAYS'],
     metrics: ['farebox_webhook_messages_total', 'farebox_webhook_events_missed'],
   },
   mpp: {
