@@ -10,14 +10,25 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     tests,
     bugs: [
       ['  await checkFiles(needs.folder, week, written);\n', ''],
-      ['await transaction.unsafe(`lock table ${calls}, ${transfers} in exclusive mode`);', ''],
-      ['await transaction.unsafe(`${sealOf(calls)}; ${sealOf(transfers)}`);', ''],
-      ['rename to ${name}; ${sealOf(name)};', 'rename to ${name};'],
-      [' and (lease_until < now() or holder = ${holder})', ''],
+      ['in exclusive mode`);', 'in access share mode`);'],
+      ['{sealOf(calls)}; $', '{sealOf(transfers)}; $'],
+      ['{sealOf(name)};', '{"select 1"};'],
+      ['(lease_until < now() or holder =', '(true or holder ='],
       ['  await mustBeTheFolder(needs);\n', ''],
-      ["await transaction`select ${transaction(sqlFunction('ledger_carry'))}(${week.name})`;", ''],
-      ["await transaction`select ${transaction(sqlFunction('calls_carry'))}(${week.name})`;", ''],
     ],
+  },
+  {
+    file: 'packages/core/src/ledger/functions/ledger_carry.sql',
+    tests,
+    bugs: [
+      ['count(*) FILTER (WHERE e.account = e.owner)', 'count(*)'],
+      ['WHEN 4 THEN -t.amount_micros ELSE 0', 'ELSE 0'],
+    ],
+  },
+  {
+    file: `${history}/functions/calls_carry.sql`,
+    tests,
+    bugs: [['WHERE c.state = 1 AND NOT EXISTS', 'WHERE NOT EXISTS']],
   },
   {
     file: `${history}/week-rows.ts`,
