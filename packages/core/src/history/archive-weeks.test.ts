@@ -431,6 +431,7 @@ test('while somebody has a call to give its price back, its week is not sealed',
   const { week, plain } = await nextWeek();
   await settle();
   await database.sql.begin(async (transaction) => {
+    await transaction`set local idle_in_transaction_session_timeout = 0`;
     await transaction`select 1 from calls where account_id = ${String(account)} and id = ${plain[0]?.id ?? ''} for key share`;
     await assert.rejects(archive(), AggregateError);
     await refuseArchived(transaction, plain[0]?.id ?? '');
