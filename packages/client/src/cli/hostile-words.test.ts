@@ -16,6 +16,7 @@ const SEEN = '\\u001b[2J\\u001b]0;x\\u0007\\u009b31m\\u202eevil\\u200b\\udb40\\u
 const UNSEEN = /[\p{Cc}\u202e\u200b\u{e0041}]/u;
 const home = mkdtempSync(join(tmpdir(), 'farebox-words-'));
 let url: string;
+let isBusy = true;
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url ?? '', 'http://x');
   const json = (status: number, body: object) =>
@@ -24,9 +25,13 @@ const server = createServer((request, response) => {
       .end(JSON.stringify(body));
   if (pathname === '/x402/catalog')
     json(200, { services: [{ id: WORDS, priceUSD: WORDS, description: WORDS }] });
-  else if (pathname === '/x402/ping' && request.headers['x-api-key'] === undefined)
+  else if (pathname === '/x402/busy' && request.headers['x-api-key'] !== undefined && isBusy) {
+    isBusy = false;
+    response.setHeader('retry-after', '0');
+    json(503, { code: 'BUSY', message: WORDS, charged: false });
+  } else if (/^.x402.(ping|busy)$/.test(pathname) && request.headers['x-api-key'] === undefined)
     json(402, { price_usd: 0.05 });
-  else if (pathname === '/x402/ping') json(200, { said: WORDS });
+  else if (/^.x402.(ping|busy)$/.test(pathname)) json(200, { said: WORDS });
   else json(422, { code: 'NO_ANSWER', message: WORDS, charged: false, fields: [{ field: WORDS }] });
 }).listen(0, '127.0.0.1');
 before(async () => {
@@ -59,6 +64,7 @@ test('what is found, answered or refused is shown with what nobody sees written 
   for (const words of [
     ['search', 'x'],
     ['call', 'ping'],
+    ['call', 'busy'],
     ['call', 'other'],
     ['price', 'other'],
     ['keys'],

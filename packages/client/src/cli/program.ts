@@ -105,7 +105,7 @@ async function runCommand(io: Io, name: string, rest: readonly string[]): Promis
   if (!COMMANDS.includes(name)) throw new UsageError(`there is no command ${name.slice(0, 40)}`);
   if (name === 'use') return use(io, positionals[0]);
   if (name === 'wallet') return walletCommand(io, positionals[0], values);
-  const log = (line: string) => io.error(`farebox: ${line}\n`);
+  const log = (line: string) => io.error(`farebox: ${inOneLine(line)}\n`);
   const given = { url: values.url, maxUsd: values['max-usd'], yes: values.yes };
   const farebox = await openClient(io, given, log);
   const print = (value: unknown) => io.out(JSON.stringify(value, null, values.json ? 0 : 2));
