@@ -77,6 +77,7 @@ function callOf(identity: string | null = null): CallToBegin {
   return {
     id: newTransferId(nowMs),
     accountId: account,
+    bucket: 0,
     keyId: null,
     rail: 'credits',
     service: 'ping',
