@@ -22,9 +22,14 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
   api_keys: ['kind and state', 'kind', 'status'],
   auto_recharges: ['words for machines', 'waiting_for', 'off_reason'],
   books_verdicts: ['findings of the books, by number', 'books'],
+  call_archives: [
+    'names of weeks and of their files',
+    ...['week', 'calls_file', 'calls_sha256', 'transfers_file', 'transfers_sha256'],
+  ],
   call_quotas: ['numbers of accounts, wallets of a chain, names of services', 'root_buyer', 'service'],
   call_spending: ['names of services', 'service'],
   calls: ['names of rails and services, and how it ended', 'rail', 'service', 'outcome'],
+  calls_carried: ['names of weeks and services', 'week', 'service'],
   card_events: [
     'the provider’s names of an event, a page and a payment',
     'id',
@@ -80,6 +85,7 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
   ],
   gate_messages: ['names of gates, and numbers used once', 'gate', 'nonce'],
   ledger_accounts: ['names of the house’s accounts', 'name'],
+  ledger_carried: ['names of weeks', 'week'],
   ledger_days: ['digests of days', 'transfers_digest', 'moves_digest', 'digest'],
   ledger_days_head: ['a digest', 'digest'],
   ledger_transfers: ['the kind of transfer', 'code'],
@@ -132,6 +138,7 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
   service_figures: ['names of services', 'service'],
   settlements: ['a chain, and the server’s words', 'rail', 'network', 'asset', 'reason'],
   sign_in_nonces: ['wallets of a chain, for minutes', 'nonce', 'address'],
+  source_budgets: ['names of sources', 'source'],
   solana_yield_claims: [
     'wallets and transactions of a chain, where they are public',
     'signature',

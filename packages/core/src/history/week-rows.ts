@@ -21,6 +21,7 @@ const column = (name: string, type: ArchiveColumn['type'], nullable = false): Ar
   nullable,
 });
 
+/** A file lies where no erasure of a person's data comes by: it holds no Idempotency-Key, and nothing of what was asked. */
 export const CALL_COLUMNS: readonly ArchiveColumn[] = [
   column('account_id', 'bigint'),
   column('id', 'uuid'),
@@ -34,8 +35,6 @@ export const CALL_COLUMNS: readonly ArchiveColumn[] = [
   column('rail', 'text'),
   column('service', 'text'),
   column('outcome', 'text', true),
-  column('identity', 'text', true),
-  column('fingerprint', 'bytes', true),
 ];
 
 export const TRANSFER_COLUMNS: readonly ArchiveColumn[] = [
