@@ -78,7 +78,11 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/ledger/ledger.ts',
     tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
     bugs: [
-      ['    laneOf: ({ bucket }) => bucket,\n', ''],
+      [
+        '    laneOf: ({ bucket }) => bucket,\n',
+        '',
+        'The database refuses a batch with accounts of two buckets, and it is halved until each part is of one.',
+      ],
       ['known.get(transfer.accountId) ?? HOUSE_BUCKET', 'HOUSE_BUCKET'],
       ['bucket ?? randomInt(accountBuckets)', 'randomInt(accountBuckets)'],
       ['bucket ?? randomInt(accountBuckets)', 'bucket ?? HOUSE_BUCKET'],
