@@ -213,7 +213,10 @@ test('a week leaves for files that common tools read, with what is named staying
     [...plain, overMidnight].map(({ id }) => id).sort(),
   );
   const first = archived.find(({ id }) => id === plain[0]?.id);
-  assert(first !== undefined && !('identity' in first) && !('fingerprint' in first), 'what people sent stays out of files');
+  assert(
+    first !== undefined && !('identity' in first) && !('fingerprint' in first),
+    'what people sent stays out of files',
+  );
   assert.equal(first?.price_micros, PRICE);
   assert.equal(first?.created_at.getTime(), FIRST_MS);
   const transfers = await parquetReadObjects({

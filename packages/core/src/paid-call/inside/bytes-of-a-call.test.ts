@@ -47,6 +47,7 @@ test(`a call without an Idempotency-Key takes ${MOST_BYTES} bytes at most`, asyn
         const call: CallToBegin = {
           id: newTransferId(nowMs),
           accountId,
+          bucket: 0,
           keyId: null,
           rail: 'credits',
           service: 'ping',
