@@ -18,19 +18,6 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/ledger/functions/ledger_carry.sql',
-    tests,
-    bugs: [
-      ['count(*) FILTER (WHERE e.account = e.owner)', 'count(*)'],
-      ['WHEN 4 THEN -t.amount_micros ELSE 0', 'ELSE 0'],
-    ],
-  },
-  {
-    file: `${history}/functions/calls_carry.sql`,
-    tests,
-    bugs: [['WHERE c.state = 1 AND NOT EXISTS', 'WHERE NOT EXISTS']],
-  },
-  {
     file: `${history}/week-rows.ts`,
     tests,
     bugs: [
@@ -63,23 +50,6 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     file: `${history}/drop-released.ts`,
     tests,
     bugs: [['const KEPT_DAYS = 30;', 'const KEPT_DAYS = 29;']],
-  },
-  {
-    file: 'packages/core/src/paid-call/functions/released_calls_drop.sql',
-    tests,
-    bugs: [
-      ['      AND c.begun_at < (SELECT calls_to FROM sales_folded)\n', ''],
-      [
-        '      AND NOT EXISTS (SELECT 1 FROM named n WHERE n.account_id = c.account_id AND n.id = c.id)\n',
-        '',
-      ],
-      ['AND c.finished_at >= since AND c.finished_at < until', ''],
-    ],
-  },
-  {
-    file: 'packages/core/src/ledger/functions/ledger_drop_released.sql',
-    tests,
-    bugs: [['IF gone <> cardinality(p_id) THEN', 'IF false THEN']],
   },
   {
     file: 'packages/core/src/operator/archived-call.ts',
