@@ -16,14 +16,14 @@ const MAX_SHOWN = 8_000;
 const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const MADE_UP = '"(?:price|entry|target|stopLoss|confidence|responseTimeMs|blockNumber)": ?-?[\\d.]+';
 const MOMENT = '\\d{4}-\\d\\d-\\d\\d(?:T[\\d:.]+Z)?';
-/** What has another value each time, and the same one wherever it comes again: how it stands in the page, and may stand in a run. */
+/** Values that change each time, and are the same wherever it comes again: how it stands in the page, and may stand in a run. */
 const NAMES: readonly [string, string][] = [
   [ID, ID],
   ['0x[0-9a-f]{8,}', '0x[0-9a-f]+'],
   ['127\\.0\\.0\\.1:\\d+', '127\\.0\\.0\\.1:\\d+'],
   ['fbx_live_[0-9a-f]{3,}', 'fbx_live_[0-9a-f]+'],
 ];
-/** What has another value each time: a moment, the time that something took, and what is made up of the market. */
+/** Values that change each time: a moment, the time that something took, and what is made up of the market. */
 const VARYING: readonly [string, string][] = [
   [MOMENT, MOMENT],
   ['\\d+(?:\\.\\d+)? s(?=\\))', '\\d+(?:\\.\\d+)? s'],

@@ -8,7 +8,7 @@ import { DECLARED } from '../../src/app.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { columnsOf } from './people.fixture.ts';
 
-/** What holds nothing about people, or nothing that leads to one here. A new column is thought about before it stands in this list. */
+/** Columns that hold nothing about people, or nothing that leads to one here. A new column is thought about before it stands in this list. */
 const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]]> = {
   a2a_tasks: ['names of services and states', 'service', 'state', 'paid_by'],
   account_events: ['the kind of event', 'type'],

@@ -7,7 +7,7 @@ import { register, post as report } from '../devices.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 
-/** What a job writes down of customers, behind what they did. */
+/** Rows that jobs write down of customers, behind what they did. */
 const JOBS_THAT_WRITE = [
   'note-requests',
   'tell-of-key-use',
@@ -139,7 +139,7 @@ async function leaveName(
   for (const { name, run } of server.app.jobs) if (JOBS_THAT_WRITE.includes(name)) await run();
 }
 
-/** What holds text, or bytes that may be text, in the real schema. */
+/** The columns that hold text, or bytes that may be text, in the real schema. */
 export async function columnsOf({
   sql,
 }: TestDatabase): Promise<{ table: string; column: string; type: string }[]> {

@@ -1,5 +1,5 @@
 /**
- * What the database holds about a person, exported and erased: a person whose name stands wherever a customer can put it is gone from
+ * The data that the database holds about a person, exported and erased: a person whose name stands wherever a customer can put it is gone from
  * every column afterwards, nobody else's rows are touched, and the books prove.
  */
 import assert from 'node:assert/strict';
@@ -73,7 +73,7 @@ function person(args: readonly string[], environment: Record<string, string> = {
 const DECIDED = ['credit', 'wallets'];
 const tables = peopleOf(DECLARED).flatMap((part) => part.tables);
 
-/** What an erasure works with, in this process. */
+/** The parts that an erasure works with, in this process. */
 function partsOf(list = erasureListAt(join(folder, 'erasures.jsonl'))): ErasureParts {
   const { app } = world.server;
   const { patient: sql } = world.database;

@@ -1,4 +1,4 @@
-/** What is kept about people for a time is kept for as long as its setting says, and no longer. */
+/** Data about people that is kept for a time is kept for as long as its setting says, and no longer. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
