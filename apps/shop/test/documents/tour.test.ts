@@ -16,7 +16,7 @@ const MAX_SHOWN = 8_000;
 const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const MADE_UP = '"(?:price|entry|target|stopLoss|confidence|responseTimeMs|blockNumber)": ?-?[\\d.]+';
 const MOMENT = '\\d{4}-\\d\\d-\\d\\d(?:T[\\d:.]+Z)?';
-/** Values that change each time, and are the same wherever it comes again: how it stands in the page, and may stand in a run. */
+/** Values that change each time, the same ones wherever they come again: how it stands in the page, and may stand in a run. */
 const NAMES: readonly [string, string][] = [
   [ID, ID],
   ['0x[0-9a-f]{8,}', '0x[0-9a-f]+'],
