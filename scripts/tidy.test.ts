@@ -243,6 +243,7 @@ describe('a table has one owner,', () => {
     solana_yield_walks: 'yield',
     sold_keys: 'sold-keys',
     source_budgets: 'upstreams',
+    source_costs: 'upstreams',
     sql_functions: 'db',
     sql_triggers: 'db',
     status_looks: 'status',

@@ -29,6 +29,14 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/db/socket.ts',
+    tests: ['packages/core/src/db/connection.test.ts'],
+    bugs: [
+      ['Math.min(atMs - lookedAtMs, COUNTED_MS)', 'atMs - lookedAtMs'],
+      ['if (passedMs < timeoutMs) return;', 'if (timeoutMs > 0) return;'],
+    ],
+  },
+  {
     file: 'packages/core/src/db/writing.ts',
     tests: ['packages/core/src/db/writing.test.ts'],
     bugs: [['      if (refusedBy === IS_STANDBY) worked();', '      worked();']],

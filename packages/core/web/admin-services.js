@@ -56,7 +56,11 @@ function servicesTable(services, page) {
       { label: 'By default', number: true, of: ({ byDefault }) => byDefault.price },
       { label: 'By the file', of: ({ byFile }) => wordsOf(byFile) },
       { label: 'By an operator', of: ({ byOperator }) => wordsOf(byOperator) },
-      { label: 'Cost', number: true, of: ({ margin }) => margin.costUsd },
+      {
+        label: 'Cost',
+        number: true,
+        of: ({ margin }) => (margin.costFrom === 'measured' ? `${margin.costUsd} measured` : margin.costUsd),
+      },
       {
         label: 'Margin',
         number: true,

@@ -91,9 +91,10 @@ function showReceipt(summary, session) {
     line('Bought', `Prepaid credit${tier}`),
     line('Credit', credit),
     ...(summary.paidAt === null ? [] : [line('Date', momentWords(summary.paidAt))]),
-    line('From', `${SHOP}, ${location.host}`),
+    line('Seller', `${SHOP}, ${location.host}`, ...imprint()),
+    ...(summary.email === null ? [] : [line('To', summary.email)]),
     line('Reference', el('code', {}, summary.reference)),
-    el('div', { class: 'total' }, el('dt', {}, 'Paid by card'), el('dd', {}, amount)),
+    el('div', { class: 'total' }, el('dt', {}, 'Paid by card'), el('dd', {}, `${amount} USD`)),
   );
   byId('by-mail').textContent = summary.receiptSentByEmail
     ? 'The card provider sends a receipt to the e-mail address that was given.'
@@ -107,6 +108,12 @@ function showReceipt(summary, session) {
   byId('to-key').textContent = isOldKey ? 'Look at the key' : 'Collect the key';
   byId('receipt').hidden = false;
   byId('next').hidden = false;
+}
+
+/** A link to who sells here, where the shop says so. */
+function imprint() {
+  const link = [...document.querySelectorAll('footer a')].find(({ textContent }) => textContent === 'Imprint');
+  return link === undefined ? [] : [', ', el('a', { href: link.href }, 'imprint')];
 }
 
 function watch(session) {

@@ -189,7 +189,7 @@ async function assertPaid(page: Page, amountUsd = 10): Promise<void> {
   await page.getByRole('heading', { name: 'Paid. Thank you.' }).waitFor();
   assert.equal(page.url(), `${home}/credits/return`, 'the session leaves the address bar');
   const shown = await text(page);
-  assert.match(shown, new RegExp(`Paid by card \\$${amountUsd}\\.00`));
+  assert.match(shown, new RegExp(`Paid by card \\$${amountUsd}\\.00 USD`));
   assert.match(shown, /Reference [0-9a-f-]{36}/);
   assert.match(
     shown,
@@ -211,7 +211,7 @@ test('a good card pays, and the person sees what was bought', async () => {
   await pay(page, GOOD);
   await assertPaid(page);
   const shown = await text(page);
-  assert.match(shown, /Bought Prepaid credit, Starter Credit \$10\.00 Date \S.* From Farebox, 127\.0\.0\.1/);
+  assert.match(shown, /Bought Prepaid credit, Starter Credit \$10\.00 Date \S.* Seller Farebox, 127\.0\.0\.1:\d+ To p\*\*\*@example\.com /);
   assert.match(shown, /sends a receipt to the e-mail address that was given/);
   assert.equal(await page.getByRole('status').textContent(), '$10.00 of credit is ready.');
   assert.equal(await page.getByRole('link', { name: 'Start again' }).isVisible(), false);

@@ -227,6 +227,8 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   await sendBack.getByLabel('Reason').fill('as agreed');
   await sendBack.getByRole('button', { name: 'Send back' }).click();
   await page.getByText('On its way back: $5.00.').waitFor();
+  // What was done is shown at once, and the account anew a moment later.
+  await page.locator('#view:not([aria-busy])').waitFor();
   const ids = page.getByRole('table', { name: 'Last calls' }).getByRole('button', { name: /^Copy / });
   const [shown, whole] = [await ids.first().textContent(), await ids.first().getAttribute('title')];
   assert.equal(shown, `…${whole?.slice(-8)}`, 'an id is told by its end: ids of one hour begin alike');

@@ -734,6 +734,7 @@ describe('a card payment', () => {
       trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],
       sourceTerms: () => [],
+      sourceCosts: async () => [],
       dataLists: async () => [],
       shut: () => null,
       rails: () => [],

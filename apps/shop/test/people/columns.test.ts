@@ -139,6 +139,7 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
   settlements: ['a chain, and the server’s words', 'rail', 'network', 'asset', 'reason'],
   sign_in_nonces: ['wallets of a chain, for minutes', 'nonce', 'address'],
   source_budgets: ['names of sources', 'source'],
+  source_costs: ['names of sources', 'source'],
   solana_yield_claims: [
     'wallets and transactions of a chain, where they are public',
     'signature',

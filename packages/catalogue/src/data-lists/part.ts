@@ -1,5 +1,5 @@
 import type { House, Part } from '@farebox/core/part';
-import type { SourceHealth } from '@farebox/core/service/sources';
+import type { MeasuredCost, SourceHealth } from '@farebox/core/service/sources';
 import { tracedBefore } from '@farebox/core/tracing/traced';
 import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
 import type { UpstreamConfig } from '../upstreams/http.ts';
@@ -10,6 +10,7 @@ import {
   type UpstreamName,
 } from '../upstreams/index.ts';
 import { createKeptBudgets } from '../upstreams/kept-budgets.ts';
+import { createSourceCosts } from '../upstreams/source-costs.ts';
 import { createDataLists, type DataLists } from './data-lists.ts';
 import { createSourceMetrics } from './metrics.ts';
 
@@ -20,6 +21,7 @@ export interface ShownToOperator {
   upstreamHealth(): SourceHealth[];
   dataLists: DataLists['states'];
   sourceTerms(): readonly object[];
+  sourceCosts(): Promise<readonly MeasuredCost[]>;
 }
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
@@ -32,11 +34,13 @@ export function openSources(
   },
 ): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; forOperator: ShownToOperator } {
   const { contactEmail } = shop;
+  const costs = createSourceCosts(pools.sql, { nowMs });
   const upstreams = connectUpstreams(settings.upstreams, {
     userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
     acceptSandbox: settings.acceptSandbox,
     nowMs,
     replicas: pools.replicas,
+    onCost: costs.spent,
     onRequest(upstream, outcome, durationMs) {
       metrics.upstreamRequest(upstream, outcome, durationMs);
       tracedBefore('upstream', durationMs, { upstream, outcome }, outcome === 'ok' ? undefined : 'failed');
@@ -66,7 +70,12 @@ export function openSources(
     name: 'sources',
     upstreams,
     dataLists,
-    forOperator: { upstreamHealth: health, dataLists: dataLists.states, sourceTerms: () => terms },
+    forOperator: {
+      upstreamHealth: health,
+      dataLists: dataLists.states,
+      sourceTerms: () => terms,
+      sourceCosts: costs.recent,
+    },
     capability: {
       name: 'lists',
       configured: lists.configured.includes('ofac-sdn'),
@@ -76,6 +85,7 @@ export function openSources(
     prepare: (patience) => patience.take(kept.takeOver),
     jobs: [
       { name: 'keep-source-budgets', intervalMs: 1_000, run: kept.keep },
+      { name: 'write-source-costs', intervalMs: 10_000, run: costs.write },
       {
         name: 'fetch-data-lists',
         intervalMs: 30_000,
@@ -84,6 +94,9 @@ export function openSources(
     ],
     metrics: metrics.registry,
     queues: [dataLists.queue],
-    close: upstreams.close,
+    async close() {
+      await upstreams.close();
+      await costs.write();
+    },
   };
 }

@@ -105,6 +105,8 @@ export interface UpstreamHttp {
    * request.
    */
   stream<T>(request: UpstreamStreaming<T>): Promise<Reply<AsyncGenerator<T, void>>>;
+  /** Notes what a request has cost the operator, in micro-USD, where its reply tells the measure. */
+  spent(costMicros: bigint): void;
 }
 
 /**

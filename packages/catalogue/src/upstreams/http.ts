@@ -120,7 +120,6 @@ export function connectUpstream<Api>(
   });
 
   const notConfigured = whyNotConfigured(definition, config);
-
   const fail: Fail = (reason, message, retryAfterMs, cause) =>
     sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
 
@@ -276,6 +275,7 @@ export function connectUpstream<Api>(
       find: (request) => cachedGet(request, request.absentOn ?? [404]),
       post: (request) => sendOnce('POST', request),
       send: ({ method, ...request }) => sendOnce(method, request),
+      spent: (costMicros) => parts.onCost?.(definition.name, costMicros),
       async download(request) {
         const { url, shown } = address(request);
         const received = await guarded(() => wire.file(url, request, request.signal)).catch(refused);

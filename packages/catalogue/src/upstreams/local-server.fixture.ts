@@ -23,6 +23,7 @@ export async function againstLocalServer<Api, Result>(
   config: Omit<UpstreamConfig, 'baseUrl'>,
   replyTo: (asked: Asked) => RawReply,
   run: (api: Api, asked: Asked[]) => Promise<Result>,
+  onCost?: (upstream: string, costMicros: bigint) => void,
 ): Promise<Result> {
   const asked: Asked[] = [];
   const server = createServer(async (request, response) => {
@@ -46,7 +47,7 @@ export async function againstLocalServer<Api, Result>(
   const connection = connectUpstream(
     definition,
     { ...config, baseUrl: `http://127.0.0.1:${address.port}/base` },
-    { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
+    { userAgent: 'test', acceptSandbox: true, nowMs: Date.now, ...(onCost === undefined ? {} : { onCost }) },
   );
   try {
     return await run(definition.open(connection.http), asked);

@@ -46,6 +46,8 @@ export interface WireParts {
   /** Who shares what was agreed with a source; absent: nobody. */
   replicas?: LiveReplicas;
   onRequest?: (upstream: string, outcome: 'ok' | 'failed', durationMs: number) => void;
+  /** Told what a request has cost the operator, where that is known. */
+  onCost?: (upstream: string, costMicros: bigint) => void;
 }
 
 export class Wire {

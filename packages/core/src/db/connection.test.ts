@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import postgres from 'postgres';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
@@ -209,6 +210,49 @@ test('a connection that breaks while something is about to be written keeps nobo
   } finally {
     await driver.end({ timeout: 1 });
   }
+});
+
+test('a process that stood still while it connected finds the answer, and does not take the database for silent', async () => {
+  const { hostname, port } = new URL(database.url);
+  const connectTimeoutMs = 3_000;
+  const target = onlyHost({ host: hostname, port: Number(port) });
+  const sockets = createSocketPool({ target, tls: null, connectTimeoutMs, heard: () => {} });
+  let opened = 0;
+  const options = {
+    max: 1,
+    fetch_types: false,
+    connect_timeout: 60,
+    connection: STARTUP_FILLING,
+    // Not in the driver's types.
+    socket: async () => {
+      const socket = await sockets.open();
+      opened += 1;
+      const awakeAtMs = performance.now() + connectTimeoutMs + 500;
+      while (performance.now() < awakeAtMs);
+      return socket;
+    },
+  };
+  const driver = postgres(database.url, options);
+  try {
+    assert.equal((await driver`select 1 as one`)[0]?.one, 1);
+    assert.equal(opened, 1);
+  } finally {
+    await driver.end({ timeout: 1 });
+  }
+});
+
+test('a server that lets nobody in is given up in time', async () => {
+  const silent = createServer(() => {});
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const address = silent.address();
+  assert(address !== null && typeof address === 'object');
+  const target = onlyHost({ host: '127.0.0.1', port: address.port });
+  const sockets = createSocketPool({ target, tls: null, connectTimeoutMs: 500, heard: () => {} });
+  const socket = await sockets.open();
+  const [error] = await once(socket, 'error');
+  assert.equal(error.code, 'ETIMEDOUT');
+  silent.close();
 });
 
 test('a transaction whose work ends in the moment in which its connection closes is rejected, and the process lives', async () => {

@@ -26,6 +26,8 @@ export const APPLICATION_NAME = 'farebox';
 
 /** How long a connection may take to open, TLS included. */
 const CONNECT_TIMEOUT_MS = 3_000;
+/** The driver's own bound for that, in seconds. Sockets have ended by then (`socket.ts`). */
+const DRIVER_TIMEOUT_S = 60;
 /** A server ends a session that holds its locks and does nothing, whatever became of the process behind it. */
 const IDLE_IN_TRANSACTION_MS = 5_000;
 
@@ -246,7 +248,7 @@ function openPool(
     types: { bigint: postgres.BigInt, ...ARRAY_TYPES },
     fetch_types: false,
     onnotice: () => {},
-    connect_timeout: CONNECT_TIMEOUT_MS / 1_000,
+    connect_timeout: DRIVER_TIMEOUT_S,
     ...(patience.idleS === undefined ? {} : { idle_timeout: patience.idleS }),
     // Whoever waits has a deadline of its own: half a second is the longest pause before the next try (in seconds).
     backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 0.5),

@@ -1,5 +1,5 @@
 /**
- * The sockets under the driver. Three faults are mended here that cannot be mended above it.
+ * The sockets under the driver. Four faults are mended here that cannot be mended above it.
  *
  * The driver takes queries between a socket's `error` and its `close`, and does not answer them; after it has connected
  * again it answers them with an empty result although they were never sent (postgres.js 3.4.9, `ReadyForQuery`). A socket
@@ -7,7 +7,9 @@
  * here.
  *
  * A connection whose peer went silent stays open for as long as TCP retransmits. A socket from here knows when it was last
- * written to and when it last heard something, and can be dropped.
+ * written to and when it last heard something, and can be dropped. One that has heard nothing yet is given up in time, in which
+ * only that counts in which this process ran: whoever stood still finds the answer waiting, and the driver's own timer would be
+ * looked at first.
  *
  * What the driver was about to write when its connection broke is kept, and it believes for good that it will be written in
  * the next turn (`nextWriteTimer`): the first message of the next connection waits behind it, and nothing is ever sent. Only
@@ -45,6 +47,10 @@ const PROTOCOL_VERSION = 0x3_0000;
 /** PostgreSQL's `SSLRequest` message. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const ACCEPTS_TLS = 'S'.charCodeAt(0);
+/** How often it is looked whether a new connection has heard anything. */
+const LOOKED_EVERY_MS = 250;
+/** So much is counted at most between two looks: in what is longer, this process did not run. */
+const COUNTED_MS = 2 * LOOKED_EVERY_MS;
 
 /**
  * @param options.target the server that connections lead to
@@ -58,6 +64,10 @@ export function createSocketPool(options: Reached & { heard(): void }): SocketPo
   function watch(socket: Socket, closed: () => void): Socket {
     const watched: Watched = { wroteAtMs: performance.now(), heardAtMs: performance.now() };
     sockets.set(socket, watched);
+    const awaited = awaitFirst(options.connectTimeoutMs, () => {
+      const late = new Error('the database did not let us in in time');
+      socket.emit('error', Object.assign(late, { code: 'ETIMEDOUT' }));
+    });
     let isStarted = false;
     let isClosed = false;
     const write = socket.write.bind(socket) as (bytes: Buffer, ...args: unknown[]) => boolean;
@@ -71,12 +81,14 @@ export function createSocketPool(options: Reached & { heard(): void }): SocketPo
     const close = (hadError: boolean): boolean => {
       if (isClosed) return false;
       isClosed = true;
+      awaited.stop();
       sockets.delete(socket);
       closed();
       return emit('close', hadError);
     };
     socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {
       if (event === 'data') {
+        awaited.stop();
         watched.heardAtMs = performance.now();
         options.heard();
       }
@@ -116,6 +128,22 @@ export function createSocketPool(options: Reached & { heard(): void }): SocketPo
       return dropped;
     },
   };
+}
+
+/** Calls once when so much time has passed in which this process ran, unless it is stopped before. */
+function awaitFirst(timeoutMs: number, late: () => void): { stop(): void } {
+  let lookedAtMs = performance.now();
+  let passedMs = 0;
+  const looking = setInterval(() => {
+    const atMs = performance.now();
+    passedMs += Math.min(atMs - lookedAtMs, COUNTED_MS);
+    lookedAtMs = atMs;
+    if (passedMs < timeoutMs) return;
+    clearInterval(looking);
+    late();
+  }, LOOKED_EVERY_MS);
+  looking.unref();
+  return { stop: () => clearInterval(looking) };
 }
 
 /** Opens a socket to a server. @throws when TLS is needed and not to be had */

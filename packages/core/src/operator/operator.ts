@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Audited } from '../ledger/rule.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
-import type { SourceHealth } from '../service/sources.ts';
+import type { MeasuredCost, SourceHealth } from '../service/sources.ts';
 import type { StockDesk } from '../stock/desk.ts';
 import { createAccountRecords } from './accounts.ts';
 import type { CardRefunds, PaymentRefunds } from './act.ts';
@@ -51,6 +51,8 @@ export interface OperatorParts {
   upstreamHealth(): readonly SourceHealth[];
   /** Where each list stands that services look things up in. */
   sourceTerms(): readonly object[];
+  /** What sources have cost that are paid by use, over the last thirty days. */
+  sourceCosts(): Promise<readonly MeasuredCost[]>;
   dataLists(): Promise<readonly object[]>;
   /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;

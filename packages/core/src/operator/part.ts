@@ -17,7 +17,7 @@ export function openOperator(
     OperatorParts,
     'books' | 'ledger' | 'keys' | 'payments' | 'stock' | 'trialBudgetMicrosPerDay' | 'gas'
   > & {
-    sources: Pick<OperatorParts, 'upstreamHealth' | 'sourceTerms' | 'dataLists'>;
+    sources: Pick<OperatorParts, 'upstreamHealth' | 'sourceTerms' | 'sourceCosts' | 'dataLists'>;
     parts(): readonly Part[];
     cardMoney: {
       cards: OperatorParts['cards'];

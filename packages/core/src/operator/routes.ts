@@ -9,7 +9,7 @@ import type { RateLimit } from '../http/rate-limit.ts';
 import { sendProblem } from '../http/server.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
-import type { SourceHealth } from '../service/sources.ts';
+import type { MeasuredCost, SourceHealth } from '../service/sources.ts';
 import type { StockDesk } from '../stock/desk.ts';
 import { accountRecordRoutes } from './account-record-routes.ts';
 import type { AccountRecords } from './accounts.ts';
@@ -57,6 +57,7 @@ export interface OperatorRouteParts {
   upstreamHealth(): readonly SourceHealth[];
   /** On which terms each source gives what is sold. */
   sourceTerms(): readonly object[];
+  sourceCosts(): Promise<readonly MeasuredCost[]>;
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
   /** Lists the money that has to be sent by hand. */
@@ -160,6 +161,7 @@ function apiRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void {
     stock: parts.stock,
     serviceCosts: parts.serviceCosts,
     upstreamHealth: () => parts.upstreamHealth(),
+    sourceCosts: () => parts.sourceCosts(),
   });
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { readParameters } from '../http/parameters.ts';
-import type { SourceHealth } from '../service/sources.ts';
+import type { MeasuredCost, SourceHealth } from '../service/sources.ts';
 import { supplyOf } from '../service/supply.ts';
 import { micros, type StockDesk } from '../stock/desk.ts';
 import { priceText } from '../stock/service-rule.ts';
@@ -36,6 +36,7 @@ export function stockRoutes(
     stock: StockDesk;
     serviceCosts: readonly DeclaredCost[];
     upstreamHealth(): readonly SourceHealth[];
+    sourceCosts(): Promise<readonly MeasuredCost[]>;
   },
 ): void {
   const { acts, stock, serviceCosts, upstreamHealth } = parts;
@@ -43,11 +44,12 @@ export function stockRoutes(
   admin.get('/services', async () => {
     const known = new Map(upstreamHealth().map((health) => [health.name, health]));
     const health = (name: string) => known.get(name) ?? {};
+    const costs = { declared: serviceCosts, measured: await parts.sourceCosts() };
     return {
       ...(await stock.state()),
       services: stock.services((service, price) => ({
         supply: supplyOf(service, health),
-        margin: marginOf(service, price, serviceCosts),
+        margin: marginOf(service, price, costs),
       })),
     };
   });

@@ -3,6 +3,14 @@
 export type SourceState = 'up' | 'down' | 'not_configured';
 
 /** Whether a source can be asked now. */
+/** What a source has cost the operator that is paid by use, as far as its replies told the measure. */
+export interface MeasuredCost {
+  /** Its name, as services need it. */
+  source: string;
+  requests: bigint;
+  costMicros: bigint;
+}
+
 export interface SourceHealth {
   name: string;
   state: SourceState;

@@ -182,6 +182,42 @@ it('knows what a model costs: its own entry, else the one for all, in micro-USD 
     assert.notEqual(check?.(wrong), null, wrong);
 });
 
+it('tells what an answer has cost, whole or in pieces, and nothing where its tokens were not counted', async () => {
+  const spent: [string, bigint][] = [];
+  const events = [
+    { choices: [{ delta: { content: 'Hello.' }, finish_reason: 'stop' }] },
+    { choices: [], usage: { prompt_tokens: 1_000, completion_tokens: 1, total_tokens: 1_001 } },
+  ];
+  await againstLocalServer(
+    ai,
+    { settings: { AI_MODEL: 'small,large', AI_COST_PER_MTOK: 'small=0.5/1.5' } },
+    ({ body }) => {
+      const { stream, model, messages } = JSON.parse(body);
+      if (!stream)
+        return {
+          body: JSON.stringify(
+            messages[1].content === 'uncounted' ? { ...completion, usage: null } : { ...completion, model },
+          ),
+        };
+      const told = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+      return { headers: { 'content-type': 'text/event-stream' }, body: `${told}data: [DONE]\n\n` };
+    },
+    async (api) => {
+      const { signal } = new AbortController();
+      // 9 × 0.5 + 2 × 1.5 micro-USD, rounded up.
+      await api.complete(asked, signal);
+      assert.deepEqual(spent, [['ai', 8n]]);
+      await api.complete({ ...asked, prompt: 'uncounted' }, signal);
+      await api.complete({ ...asked, model: 'large' }, signal);
+      assert.equal(spent.length, 1);
+      const { value } = await api.tell(asked, signal);
+      for await (const piece of value.pieces) assert.equal(piece, 'Hello.');
+      assert.deepEqual(spent[1], ['ai', 502n]);
+    },
+    (upstream, costMicros) => spent.push([upstream, costMicros]),
+  );
+});
+
 it('is not configured without a model', async () => {
   const connection = connectUpstream(
     ai,

@@ -116,6 +116,14 @@ function microsOf(usd: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(part.padEnd(6, '0'));
 }
 
+/** What an answer has cost, rounded up; null where its tokens were not counted, or a model's price is not known. */
+function costIn({ usage: counted }: ChatAnswer, cost: ModelCost | null): bigint | null {
+  if (counted === null || cost === null) return null;
+  const { prompt_tokens: sent, completion_tokens: written } = counted;
+  const millionths = BigInt(sent) * cost.inputMicros + BigInt(written) * cost.outputMicros;
+  return (millionths + 999_999n) / 1_000_000n;
+}
+
 /** Null when the text is not such a list. */
 function parseModelMap(text: string): MappedName[] | null {
   const entries = text
@@ -197,11 +205,16 @@ export const ai = defineUpstream({
       .filter((name) => name !== '');
     const map = parseModelMap(http.settings.AI_MODEL_MAP ?? '') ?? [];
     const costs = parseCosts(http.settings.AI_COST_PER_MTOK ?? '');
+    const costOf = (model: string): ModelCost | null => costs?.get(model) ?? costs?.get('') ?? null;
+    const noteCost = (asked: ChatRequest, answer: ChatAnswer) => {
+      const costMicros = costIn(answer, costOf(asked.model));
+      if (costMicros !== null) http.spent(costMicros);
+    };
     return {
       /** The models that the operator sells, the default first; empty when none is configured. */
       configured: configured as readonly string[],
       /** What a model costs, as the operator says; null where they do not. */
-      costOf: (model: string): ModelCost | null => costs?.get(model) ?? costs?.get('') ?? null,
+      costOf,
       /** The model that the operator maps a requested name to; null when there is none. */
       standsFor(asked: string): string | null {
         const wanted = asked.toLowerCase();
@@ -226,13 +239,16 @@ export const ai = defineUpstream({
         return configured.filter((name) => value.includes(name) || value.includes(`${name}:latest`));
       },
       /** One completion. It is neither cached nor repeated, because it costs the operator money. */
-      complete: (asked: ChatRequest, signal: AbortSignal) =>
-        http.post({
+      async complete(asked: ChatRequest, signal: AbortSignal) {
+        const reply = await http.post({
           path: '/chat/completions',
           body: { ...bodyOf(asked), stream: false },
           schema: completion,
           signal,
-        }),
+        });
+        noteCost(asked, reply.value);
+        return reply;
+      },
       /** The same as a stream. Resolves when the backend has begun to answer. */
       async tell(asked: ChatRequest, signal: AbortSignal): Promise<Reply<Telling>> {
         const silenceSeconds = Number(http.settings.AI_SILENCE_SECONDS ?? DEFAULT_SILENCE_SECONDS);
@@ -250,7 +266,8 @@ export const ai = defineUpstream({
           signal,
         });
         const answer: ChatAnswer = { model: asked.model, content: '', finishReason: null, usage: null };
-        return { value: { pieces: told(value, answer), answer }, source };
+        const pieces = told(value, answer, () => noteCost(asked, answer));
+        return { value: { pieces, answer }, source };
       },
     };
   },
@@ -273,6 +290,7 @@ function bodyOf(asked: ChatRequest) {
 async function* told(
   events: AsyncIterable<z.output<typeof chunk>>,
   answer: ChatAnswer,
+  ended: () => void,
 ): AsyncGenerator<string, void> {
   let space = '';
   for await (const event of events) {
@@ -288,4 +306,5 @@ async function* told(
     answer.content += piece;
     yield piece;
   }
+  ended();
 }

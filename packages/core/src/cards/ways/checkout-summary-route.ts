@@ -29,7 +29,14 @@ export function checkoutSummaryRoute(
         tier: tierOf(Number(microsToUsd(summary.amountMicros)))?.label ?? null,
         paidAt: summary.paidAtMs === null ? null : new Date(summary.paidAtMs).toISOString(),
         receiptSentByEmail: summary.email !== null,
+        email: summary.email === null ? null : masked(summary.email),
       };
     },
   );
+}
+
+/** An address that its owner knows again, and that nobody else can write to: "a***@example.com". */
+function masked(email: string): string {
+  const at = email.lastIndexOf('@');
+  return `${email.slice(0, Math.min(1, at))}***${email.slice(at)}`;
 }
