@@ -112,7 +112,9 @@ function showReceipt(summary, session) {
 
 /** A link to who sells here, where the shop says so. */
 function imprint() {
-  const link = [...document.querySelectorAll('footer a')].find(({ textContent }) => textContent === 'Imprint');
+  const link = [...document.querySelectorAll('footer a')].find(
+    ({ textContent }) => textContent === 'Imprint',
+  );
   return link === undefined ? [] : [', ', el('a', { href: link.href }, 'imprint')];
 }
 

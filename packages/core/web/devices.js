@@ -211,10 +211,14 @@ byId('register-form').addEventListener('submit', async (event) => {
       codeBlock(made.secret, 'the secret'),
       ...firstReport(made, sensorsIn(byId('sensors').value)),
     );
+    // A shop may have no guides.
+    byId('how').hidden = document.querySelector('footer a[href="/docs/guides"]') === null;
     await showDevices();
   } catch (error) {
     told.replaceChildren(notice('bad', error.message));
   }
 });
 
+// A shop may have no guides.
+byId('how').hidden = document.querySelector('footer a[href="/docs/guides"]') === null;
 await showDevices();

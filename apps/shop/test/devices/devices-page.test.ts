@@ -45,6 +45,10 @@ test('a key without devices is told how to get one, and nothing stands empty', a
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('You have no devices yet.').waitFor();
   assert(!(await page.getByRole('heading', { name: 'The last day' }).isVisible()));
+  assert.equal(
+    (await fetch(`${server.url}${await page.getByText('How a device reports').getAttribute('href')}`)).status,
+    200,
+  );
   await page.getByRole('button', { name: 'Use another key' }).click();
   assert(await page.getByLabel('Key', { exact: true }).isVisible());
   await page.getByRole('button', { name: 'Forget' }).click();
