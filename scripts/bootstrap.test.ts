@@ -17,8 +17,8 @@ import { test } from 'node:test';
 
 const skip = process.platform === 'win32' && 'its npm is a script of a Unix shell';
 
-/** Runs a command in a fresh clone of nothing but its entry. @param npm lines of a shell script, with the arguments in `$*` */
-function started(t: { after(work: () => void): void }, npm: string) {
+/** Runs a command in a fresh clone of nothing but its entry. @param npm lines of a shell script, with the arguments in `$*`; null: there is none */
+function started(t: { after(work: () => void): void }, npm: string | null) {
   const clone = mkdtempSync(join(tmpdir(), 'farebox-bootstrap-'));
   t.after(() => rmSync(clone, { recursive: true, force: true }));
   const program = join(clone, 'apps/shop/src/commands/import.ts');
@@ -31,12 +31,15 @@ function started(t: { after(work: () => void): void }, npm: string) {
   writeFileSync(join(clone, 'package-lock.json'), JSON.stringify(LOCK));
   mkdirSync(join(clone, 'bin'));
   const script = `#!/bin/sh\necho "$*" >> ${join(clone, 'asked')}\n${npm}\n`;
-  writeFileSync(join(clone, 'bin/npm'), script, { mode: 0o755 });
+  if (npm !== null) writeFileSync(join(clone, 'bin/npm'), script, { mode: 0o755 });
   const run = () =>
     spawnSync(process.execPath, [join(clone, 'bootstrap.mjs'), 'import'], {
       cwd: clone,
       encoding: 'utf8',
-      env: { ...process.env, PATH: `${join(clone, 'bin')}:${process.env.PATH}` },
+      env: {
+        ...process.env,
+        PATH: npm === null ? join(clone, 'bin') : `${join(clone, 'bin')}:${process.env.PATH}`,
+      },
     });
   const asked = () =>
     existsSync(join(clone, 'asked')) ? readFileSync(join(clone, 'asked'), 'utf8').trim().split('\n') : [];
@@ -115,6 +118,15 @@ test('does not take a registry that knows no ping for one that is away', { skip 
   );
   assert.equal(run().status, 0);
   assert.ok(!asked()[1]?.includes('--offline'));
+});
+
+test('says so where there is no npm', { skip }, (t) => {
+  const { status, stdout, stderr } = started(t, null).run();
+  assert.deepEqual([status, stdout], [1, '']);
+  assert.match(
+    stderr,
+    /npm is not on the PATH, and is needed once to fetch packages: it comes with Node\.$/m,
+  );
 });
 
 test('fails aloud when the installation does', { skip }, (t) => {

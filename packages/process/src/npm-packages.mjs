@@ -46,6 +46,9 @@ const NPM_INSTALL = [
 const NEVER_READ = /\.(?:map|md|markdown|flow|[cm]?tsx?)$/i;
 const LICENCE = /^(?:licen[cs]e|copying|notice)/i;
 
+/** The words of the system where there is no npm: some images of Node come without. */
+const NO_NPM = /\bspawn npm\S* ENOENT\b/;
+
 /** Writes words on the progress to the error output. */
 export const say = (words) => process.stderr.write(`farebox: ${words}\n`);
 
@@ -83,11 +86,14 @@ async function npm(args, { cwd, mostMs = null, shown = false }) {
 /**
  * Asks the registry before anything long begins: behind a closed network npm itself tries for minutes without a word.
  *
- * @returns `there` when it answers, be it with an error; `silent` when that takes long
+ * @returns `there` when it answers, be it with an error; `silent` when that takes long; `away` when it cannot be reached
+ * @throws Error where there is no npm to ask it with
  */
 async function lookForRegistry(cwd) {
   const args = ['ping', '--fetch-retries=0', `--fetch-timeout=${REGISTRY_PATIENCE_MS}`];
   const { code, errors } = await npm(args, { cwd, mostMs: PING_MS });
+  if (NO_NPM.test(errors))
+    throw new Error('npm is not on the PATH, and is needed once to fetch packages: it comes with Node.');
   if (code === null || (code !== 0 && SILENT.test(errors))) return 'silent';
   return code !== 0 && UNREACHABLE.test(errors) ? 'away' : 'there';
 }
