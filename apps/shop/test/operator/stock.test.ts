@@ -113,7 +113,12 @@ test('an operator’s price, availability and MPP are what every view and every 
   const before = await shownOf(url);
   assert.deepEqual([before.byFile, before.byOperator], [null, null]);
   assert.deepEqual(before.inForce, { available: true, ...before.byDefault });
-  assert.deepEqual(before.margin, { costUsd: '0.10', marginUsd: '0.15', marginPercent: 60 });
+  assert.deepEqual(before.margin, {
+    costUsd: '0.10',
+    costFrom: 'declared',
+    marginUsd: '0.15',
+    marginPercent: 60,
+  });
   assert(before.supply.answersPerHour > 0, JSON.stringify(before.supply));
   const usual = await pricesOf(url);
   const byMpp = ['mpp 402', 'openapi of mpp', 'mpp catalog'];
