@@ -211,7 +211,10 @@ test('a good card pays, and the person sees what was bought', async () => {
   await pay(page, GOOD);
   await assertPaid(page);
   const shown = await text(page);
-  assert.match(shown, /Bought Prepaid credit, Starter Credit \$10\.00 Date \S.* Seller Farebox, 127\.0\.0\.1:\d+ To p\*\*\*@example\.com /);
+  assert.match(
+    shown,
+    /Bought Prepaid credit, Starter Credit \$10\.00 Date \S.* Seller Farebox, 127\.0\.0\.1:\d+ To p\*\*\*@example\.com /,
+  );
   assert.match(shown, /sends a receipt to the e-mail address that was given/);
   assert.equal(await page.getByRole('status').textContent(), '$10.00 of credit is ready.');
   assert.equal(await page.getByRole('link', { name: 'Start again' }).isVisible(), false);

@@ -191,6 +191,9 @@ test('docs/jobs.md tells of each job, and how often it runs', () => {
   // This one runs where the configuration names a gate.
   const ofGates = rows.findIndex(([name]) => name === 'drop-gate-calls');
   assert.deepEqual(rows.splice(ofGates, 1), [['drop-gate-calls', 60_000]]);
+  // This one runs where weeks are archived.
+  const ofArchives = rows.findIndex(([name]) => name === 'archive-weeks');
+  assert.deepEqual(rows.splice(ofArchives, 1), [['archive-weeks', 600_000]]);
   const runs = server.app.jobs.map(({ name, intervalMs }) => [name, intervalMs]);
   assert(runs.length > 40);
   assert.deepEqual(rows.toSorted(), runs.toSorted());

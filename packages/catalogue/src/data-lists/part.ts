@@ -1,3 +1,4 @@
+import type { Job } from '@farebox/core/jobs/schedule';
 import type { House, Part } from '@farebox/core/part';
 import type { MeasuredCost, SourceHealth } from '@farebox/core/service/sources';
 import { tracedBefore } from '@farebox/core/tracing/traced';
@@ -9,8 +10,8 @@ import {
   UPSTREAM_NAMES,
   type UpstreamName,
 } from '../upstreams/index.ts';
-import { createKeptBudgets } from '../upstreams/kept-budgets.ts';
-import { createSourceCosts } from '../upstreams/source-costs.ts';
+import { createKeptBudgets, type KeptBudgets } from '../upstreams/kept-budgets.ts';
+import { createSourceCosts, type SourceCosts } from '../upstreams/source-costs.ts';
 import { createDataLists, type DataLists } from './data-lists.ts';
 import { createSourceMetrics } from './metrics.ts';
 
@@ -83,15 +84,7 @@ export function openSources(
       forPayer: () => lists,
     },
     prepare: (patience) => patience.take(kept.takeOver),
-    jobs: [
-      { name: 'keep-source-budgets', intervalMs: 1_000, run: kept.keep },
-      { name: 'write-source-costs', intervalMs: 10_000, run: costs.write },
-      {
-        name: 'fetch-data-lists',
-        intervalMs: 30_000,
-        run: async (stopping) => void (await dataLists.fetchDue(stopping)),
-      },
-    ],
+    jobs: jobsOf({ kept, costs, dataLists }),
     metrics: metrics.registry,
     queues: [dataLists.queue],
     async close() {
@@ -99,4 +92,24 @@ export function openSources(
       await costs.write();
     },
   };
+}
+
+function jobsOf({
+  kept,
+  costs,
+  dataLists,
+}: {
+  kept: KeptBudgets;
+  costs: SourceCosts;
+  dataLists: DataLists;
+}): Job[] {
+  return [
+    { name: 'keep-source-budgets', intervalMs: 1_000, run: kept.keep },
+    { name: 'write-source-costs', intervalMs: 10_000, run: costs.write },
+    {
+      name: 'fetch-data-lists',
+      intervalMs: 30_000,
+      run: async (stopping) => void (await dataLists.fetchDue(stopping)),
+    },
+  ];
 }

@@ -64,10 +64,7 @@ export function createSocketPool(options: Reached & { heard(): void }): SocketPo
   function watch(socket: Socket, closed: () => void): Socket {
     const watched: Watched = { wroteAtMs: performance.now(), heardAtMs: performance.now() };
     sockets.set(socket, watched);
-    const awaited = awaitFirst(options.connectTimeoutMs, () => {
-      const late = new Error('the database did not let us in in time');
-      socket.emit('error', Object.assign(late, { code: 'ETIMEDOUT' }));
-    });
+    const awaited = awaitFirst(options.connectTimeoutMs, (late) => socket.emit('error', late));
     let isStarted = false;
     let isClosed = false;
     const write = socket.write.bind(socket) as (bytes: Buffer, ...args: unknown[]) => boolean;
@@ -130,8 +127,8 @@ export function createSocketPool(options: Reached & { heard(): void }): SocketPo
   };
 }
 
-/** Calls once when so much time has passed in which this process ran, unless it is stopped before. */
-function awaitFirst(timeoutMs: number, late: () => void): { stop(): void } {
+/** Tells once, by an error, that so much time has passed in which this process ran, unless it is stopped before. */
+function awaitFirst(timeoutMs: number, tell: (late: Error) => void): { stop(): void } {
   let lookedAtMs = performance.now();
   let passedMs = 0;
   const looking = setInterval(() => {
@@ -140,7 +137,7 @@ function awaitFirst(timeoutMs: number, late: () => void): { stop(): void } {
     lookedAtMs = atMs;
     if (passedMs < timeoutMs) return;
     clearInterval(looking);
-    late();
+    tell(Object.assign(new Error('the database did not let us in in time'), { code: 'ETIMEDOUT' }));
   }, LOOKED_EVERY_MS);
   looking.unref();
   return { stop: () => clearInterval(looking) };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineUpstream, type Reply } from '../define.ts';
+import { defineUpstream, type Reply, type UpstreamHttp } from '../define.ts';
 
 export interface ChatRequest {
   model: string;
@@ -124,6 +124,19 @@ function costIn({ usage: counted }: ChatAnswer, cost: ModelCost | null): bigint 
   return (millionths + 999_999n) / 1_000_000n;
 }
 
+/** What models cost, as the operator says, and who is told of it. */
+function meterOf(http: UpstreamHttp) {
+  const costs = parseCosts(http.settings.AI_COST_PER_MTOK ?? '');
+  const costOf = (model: string): ModelCost | null => costs?.get(model) ?? costs?.get('') ?? null;
+  return {
+    costOf,
+    noteCost({ model }: ChatRequest, answer: ChatAnswer): void {
+      const costMicros = costIn(answer, costOf(model));
+      if (costMicros !== null) http.spent(costMicros);
+    },
+  };
+}
+
 /** Null when the text is not such a list. */
 function parseModelMap(text: string): MappedName[] | null {
   const entries = text
@@ -204,12 +217,7 @@ export const ai = defineUpstream({
       .map((name) => name.trim())
       .filter((name) => name !== '');
     const map = parseModelMap(http.settings.AI_MODEL_MAP ?? '') ?? [];
-    const costs = parseCosts(http.settings.AI_COST_PER_MTOK ?? '');
-    const costOf = (model: string): ModelCost | null => costs?.get(model) ?? costs?.get('') ?? null;
-    const noteCost = (asked: ChatRequest, answer: ChatAnswer) => {
-      const costMicros = costIn(answer, costOf(asked.model));
-      if (costMicros !== null) http.spent(costMicros);
-    };
+    const { costOf, noteCost } = meterOf(http);
     return {
       /** The models that the operator sells, the default first; empty when none is configured. */
       configured: configured as readonly string[],
