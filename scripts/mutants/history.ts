@@ -15,6 +15,7 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
       ['{sealOf(name)};', '{"select 1"};'],
       ['(lease_until < now() or holder =', '(true or holder ='],
       ['  await mustBeTheFolder(needs);\n', ''],
+      ['    await keepErasures(transaction, week);\n', ''],
     ],
   },
   {

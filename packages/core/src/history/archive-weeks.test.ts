@@ -300,6 +300,61 @@ test('what paid for an archived call is forgotten with it, and no call of its we
     await calls.finish({ ...callOf(), id, capture: false, outcome: 'failed', answer: null });
 });
 
+test('a person is erased from calls of a week that is being archived, or was, and nothing else of them is changed', async () => {
+  /** A call of the week that stays, since a refund names it. */
+  const nextNamed = async () => {
+    const { week } = await nextWeek();
+    nowMs = FIRST_MS + (weekNumber - 1) * WEEK_MS + 60_000;
+    const call = await sell({ identity: `a person of week ${weekNumber}` });
+    await database.sql`update calls set begun_at = created_at where begun_at > created_at + interval '1 day'`;
+    await ledger.transfer({
+      id: transferIdFor(`refund:${call.id}`),
+      accountId: account,
+      phase: 'posted',
+      side: 'credit',
+      house: 'revenue_credits',
+      amountMicros: PRICE,
+      code: 'call_refund',
+      note: `undelivered call ${call.id}`,
+    });
+    await settle();
+    return { week, call };
+  };
+  const erase = () => database.sql`
+    update calls set identity = null, fingerprint = null
+    where account_id = ${String(account)} and (identity is not null or fingerprint is not null)`;
+  const left = async (id: string) => {
+    const [row] = await database.sql<{ identity: string | null; fingerprint: Buffer | null }[]>`
+      select identity, fingerprint from calls where account_id = ${String(account)} and id = ${id}`;
+    return row === undefined ? [] : [row.identity, row.fingerprint];
+  };
+
+  const before = await nextNamed();
+  const stopped = (_week: string, step: ArchiveStep) => {
+    if (step === 'written') throw new Error('stopped');
+  };
+  await assert.rejects(archive(stopped));
+  await erase();
+  await leaseIsOver();
+  assert.deepEqual(await archive(), [before.week.name]);
+  assert.deepEqual(await left(before.call.id), [null, null], 'the drop brings back nothing that was erased');
+
+  const after = await nextNamed();
+  assert.deepEqual(await archive(), [after.week.name]);
+  assert.equal((await left(after.call.id))[0], after.call.identity);
+  await assert.rejects(
+    database.sql`update calls set identity = null, fingerprint = null, service = 'other' where id = ${after.call.id}`,
+    /is of a week that is archived/,
+  );
+  await assert.rejects(
+    database.sql`update calls set identity = 'other' where id = ${after.call.id}`,
+    /is of a week that is archived/,
+  );
+  await erase();
+  assert.deepEqual(await left(after.call.id), [null, null]);
+  await provenSums();
+});
+
 test('a released call leaves with its transfers and what was to pay for it, after thirty days and once', async () => {
   const { released, overMidnight, given } = await nextWeek();
   const more = [];

@@ -21,6 +21,7 @@ import { blockerOf } from './blockers.ts';
 import {
   addUp,
   CALL_COLUMNS,
+  keepErasures,
   keepRows,
   keepTransfers,
   leavingRows,
@@ -319,6 +320,7 @@ async function drop(
     if (!(await lockTables(transaction, week, wanted)))
       throw new Error(`somebody reads the tables of ${week.name}`);
     await keepTransfers(transaction, week);
+    await keepErasures(transaction, week);
     await replaceTables(transaction, week);
     await transaction`update call_archives set dropped_at = now(), lease_until = now() where week = ${week.name}`;
     report(week.name, 'dropped');

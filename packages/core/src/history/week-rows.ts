@@ -92,6 +92,15 @@ export async function keepTransfers(transaction: Transaction, week: Week): Promi
       and not exists (select 1 from ${kept.transfers} k where k.account_id = t.account_id and k.id = t.id and k.resolves = t.resolves)`);
 }
 
+/** Takes from the calls that stay what an erasure has taken from them since they were put aside. */
+export async function keepErasures(transaction: Transaction, week: Week): Promise<void> {
+  const { calls, kept } = tablesOf(week);
+  await transaction.unsafe(`
+    update ${kept.calls} k set identity = c.identity, fingerprint = c.fingerprint from ${calls} c
+    where c.account_id = k.account_id and c.id = k.id
+      and (c.identity, c.fingerprint) is distinct from (k.identity, k.fingerprint)`);
+}
+
 async function storedColumns(transaction: Transaction, table: string): Promise<string> {
   const columns = await transaction<{ name: string }[]>`
     select quote_ident(attname) as name from pg_attribute
