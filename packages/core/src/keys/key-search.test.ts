@@ -108,6 +108,18 @@ test('however many ask for keys that there are not, one search over all is under
   assert.equal(told.filter((each) => each === null).length, 2_048);
 });
 
+test('whoever waits behind a search that gets no answer is told that the database does not answer', async () => {
+  const ask = ({ length }: TemplateStringsArray) =>
+    length === 3 ? Promise.resolve([]) : new Promise<StoredKeyRow[]>(() => {});
+  const search = createKeySearch(ask as unknown as Database);
+  const sent = search.find({ lookup: 1n, bucket: 0 });
+  const behind = new Promise((resolve) => setImmediate(resolve)).then(() =>
+    search.find({ lookup: 2n, bucket: 0 }),
+  );
+  for (const asked of [sent, behind])
+    await assert.rejects(asked, { status: 503, code: 'DATABASE_UNAVAILABLE' });
+});
+
 test('a buyer has one bucket: that of its account, or of the first account that its wallet bought', async () => {
   const [payer, bought] = [await open(2), await open(3)];
   assert.equal(await bucketOfBuyer(database.sql, { accountId: payer }), 2);

@@ -6,7 +6,7 @@
 import { arrayLiteral } from '../db/array-literal.ts';
 import { type Database, isRefusal } from '../db/connection.ts';
 import { unavailable } from '../http/problem.ts';
-import { GroupCommit, QueueFull } from '../ledger/group-commit.ts';
+import { GroupCommit, NoAnswerInTime, NotBegun, QueueFull } from '../ledger/group-commit.ts';
 
 /** What is stored of a key, as far as finding it needs. */
 export interface StoredKeyRow {
@@ -55,6 +55,9 @@ export function createKeySearch(sql: Database): KeySearch {
       return searches.submit(lookup).catch((error: unknown) => {
         if (error instanceof QueueFull)
           throw unavailable('BUSY', 'Too many keys are being looked for.', 1_000);
+        // Whoever waited behind a search that got no answer.
+        if (error instanceof NotBegun || error instanceof NoAnswerInTime)
+          throw unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000, {}, error);
         throw error;
       });
     },
