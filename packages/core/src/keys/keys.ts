@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
+import { bucketOfAccount } from '../ledger/buckets.ts';
 import {
   bucketNamedBy,
   digestOf,
@@ -244,10 +245,9 @@ async function insertKey(
 
 /** The bucket of an account, for a key of it. */
 async function bucketOf(transaction: Transaction, accountId: bigint): Promise<number> {
-  const [account] = await transaction<{ bucket: number }[]>`
-    select bucket from ledger_accounts where id = ${String(accountId)}`;
-  if (account === undefined) throw new Error(`no account ${accountId}`);
-  return account.bucket;
+  const bucket = await bucketOfAccount(transaction, accountId);
+  if (bucket === null) throw new Error(`no account ${accountId}`);
+  return bucket;
 }
 
 function recordOf(row: KeyRow): KeyRecord {

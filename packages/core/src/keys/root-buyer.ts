@@ -4,6 +4,7 @@
  */
 import type { PendingQuery, Row } from 'postgres';
 import type { Database, Transaction } from '../db/connection.ts';
+import { bucketOfAccount } from '../ledger/buckets.ts';
 
 /** The buyer by whom an account's bounds are counted. */
 export interface RootBuyer {
@@ -84,13 +85,10 @@ export async function bucketOfBuyer(
   on: Database | Transaction,
   buyer: { accountId: bigint } | { wallet: string },
 ): Promise<number | null> {
-  const [row] =
-    'wallet' in buyer
-      ? await on<{ bucket: number }[]>`
-          select a.bucket from root_buyers r join ledger_accounts a on a.id = r.account_id
-          where r.root_buyer = ${nameOfWallet(buyer.wallet)} order by r.account_id limit 1`
-      : await on<{ bucket: number }[]>`
-          select bucket from ledger_accounts where id = ${String(buyer.accountId)}`;
+  if ('accountId' in buyer) return bucketOfAccount(on, buyer.accountId);
+  const [row] = await on<{ bucket: number }[]>`
+    select a.bucket from root_buyers r join ledger_accounts a on a.id = r.account_id
+    where r.root_buyer = ${nameOfWallet(buyer.wallet)} order by r.account_id limit 1`;
   return row?.bucket ?? null;
 }
 

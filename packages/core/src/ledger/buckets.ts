@@ -11,6 +11,13 @@ import { isHouseAccount } from './accounts.ts';
 export const HOUSE_BUCKET = 0;
 const MOST_KNOWN = 50_000;
 
+/** The bucket of an account, as its row says; null: there is no such account. */
+export async function bucketOfAccount(on: Database | Transaction, accountId: bigint): Promise<number | null> {
+  const [row] = await on<{ bucket: number }[]>`
+    select bucket from ledger_accounts where id = ${String(accountId)}`;
+  return row?.bucket ?? null;
+}
+
 /** The buckets of accounts, as their rows say. An account's bucket does not change, so it is read once. */
 export interface AccountBuckets {
   /** @returns the bucket of each account that there is */
