@@ -1,5 +1,5 @@
 import { formatUsd } from './amount.js';
-import { el } from './dom.js';
+import { copyButton, el } from './dom.js';
 
 /**
  * Rows of records. On a phone each becomes a block, with the columns' names beside the values; the roles keep it a table
@@ -78,34 +78,15 @@ export function shortened(text) {
   return el('code', { title: text }, text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`);
 }
 
-const COPIED_SHOWN_MS = 4_000;
-
 /**
  * The last signs of a long id, with the whole in its title; a click copies it, where the browser lets a page do that. Ids of
  * one hour begin alike.
  */
 export function copiedId(id) {
-  const end = `…${id.slice(-8)}`;
-  if (navigator.clipboard === undefined) return el('code', { title: id }, end);
-  const button = el(
-    'button',
-    { type: 'button', class: 'copied-id', title: id, 'aria-label': `Copy ${id}` },
-    end,
-  );
-  button.addEventListener('click', async () => {
-    try {
-      await navigator.clipboard.writeText(id);
-      button.textContent = 'Copied ✓';
-    } catch {
-      // A browser may refuse: then the whole is there to be selected.
-      button.textContent = id;
-      return;
-    }
-    setTimeout(() => {
-      button.textContent = end;
-    }, COPIED_SHOWN_MS);
-  });
-  return button;
+  const shown = `…${id.slice(-8)}`;
+  if (navigator.clipboard === undefined) return el('code', { title: id }, shown);
+  const attributes = { class: 'copied-id', title: id, 'aria-label': `Copy ${id}` };
+  return copyButton(id, { shown, refused: id, attributes });
 }
 
 const TONES = {

@@ -1,4 +1,4 @@
-import { el, svg } from './dom.js';
+import { drawnToWidth, el, svg } from './dom.js';
 
 const WIDTH = 640;
 const HEIGHT = 150;
@@ -120,16 +120,10 @@ function lineChart(deviceId, { sensor, unit, points }) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const last = points[points.length - 1];
   const told = `${deviceId}, ${sensor}: ${last.value} ${unit} now, from ${low} to ${high}`;
-  const picture = svg('svg', { role: 'img', 'aria-label': told });
-  const draw = (width) => {
-    picture.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
-    picture.replaceChildren(...lineOf({ points, low, high, width }));
-  };
-  draw(WIDTH);
-  // Drawn as wide as it is shown, so that its letters have their size.
-  new ResizeObserver(([{ contentRect }]) => {
-    if (contentRect.width > 0) draw(Math.round(contentRect.width));
-  }).observe(picture);
+  const picture = drawnToWidth(
+    { 'aria-label': told },
+    { width: WIDTH, height: HEIGHT, draw: (width) => lineOf({ points, low, high, width }) },
+  );
   return el('figure', { class: 'chart true-size' }, el('figcaption', {}, told), picture);
 }
 

@@ -33,23 +33,58 @@ export function prose(text) {
 
 const COPIED_SHOWN_MS = 4_000;
 
-/** A block of code with a button that copies it, where the browser lets a page do that. */
-export function codeBlock(text, label) {
-  const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy ${label}` }, 'Copy');
+/**
+ * A button that copies a text, where the browser lets a page do that.
+ *
+ * @param {{ shown: string, refused: string, attributes: Record<string, unknown> }} look what it says before, and when it may not
+ */
+export function copyButton(text, { shown, refused, attributes }) {
+  const button = el('button', { type: 'button', ...attributes }, shown);
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = 'Copied ✓';
     } catch {
       // A browser may refuse: then the text is there to be selected.
-      button.textContent = 'Select it';
+      button.textContent = refused;
     }
     setTimeout(() => {
-      button.textContent = 'Copy';
+      button.textContent = shown;
     }, COPIED_SHOWN_MS);
   });
+  return button;
+}
+
+/** A block of code with a button that copies it, where the browser lets a page do that. */
+export function codeBlock(text, label) {
   const code = el('pre', { tabindex: '0', 'aria-label': label }, el('code', {}, text));
-  return el('div', { class: 'code' }, code, navigator.clipboard === undefined ? null : button);
+  if (navigator.clipboard === undefined) return el('div', { class: 'code' }, code);
+  const attributes = { class: 'copy', 'aria-label': `Copy ${label}` };
+  return el(
+    'div',
+    { class: 'code' },
+    code,
+    copyButton(text, { shown: 'Copy', refused: 'Select it', attributes }),
+  );
+}
+
+/**
+ * A picture that is drawn as wide as it is shown, so that its letters have their size.
+ *
+ * @param {Record<string, unknown>} attributes
+ * @param {{ width: number, height: number, draw: (width: number) => Node[] }} picture `width` until it is known
+ */
+export function drawnToWidth(attributes, { width: first, height, draw }) {
+  const picture = svg('svg', { role: 'img', ...attributes });
+  const drawAt = (width) => {
+    picture.setAttribute('viewBox', `0 0 ${width} ${height}`);
+    picture.replaceChildren(...draw(width));
+  };
+  drawAt(first);
+  new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width > 0) drawAt(Math.round(contentRect.width));
+  }).observe(picture);
+  return picture;
 }
 
 /** A notice; `tone` is one of `plain`, `good`, `warn`, `bad`. */

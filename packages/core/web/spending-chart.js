@@ -1,5 +1,5 @@
 import { formatMicros, microsOf } from './amount.js';
-import { el, svg } from './dom.js';
+import { drawnToWidth, el, svg } from './dom.js';
 import { dayWords } from './moments.js';
 
 const SHOWN_DAYS = 14;
@@ -35,22 +35,12 @@ export function spendingView(spending) {
  */
 export function daysChart(lines, { verb, kinds, days }) {
   const totals = totalsOf(lines, ({ day }) => day);
-  const picture = svg('svg', {
-    role: 'img',
-    'aria-label':
-      days.length <= SPOKEN_DAYS
-        ? `${verb} by day: ${days.map((day) => `${day} ${formatMicros(totals.get(day) ?? 0n)}`).join(', ')}`
-        : `${verb} by day, from ${days[0]} to ${days.at(-1)}`,
-  });
-  const draw = (width) => {
-    picture.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
-    picture.replaceChildren(...barsOf(lines, { kinds, days, totals, width }));
-  };
-  draw(WIDTH);
-  // Drawn as wide as it is shown, so that its letters have their size.
-  new ResizeObserver(([{ contentRect }]) => {
-    if (contentRect.width > 0) draw(Math.round(contentRect.width));
-  }).observe(picture);
+  const told =
+    days.length <= SPOKEN_DAYS
+      ? `${verb} by day: ${days.map((day) => `${day} ${formatMicros(totals.get(day) ?? 0n)}`).join(', ')}`
+      : `${verb} by day, from ${days[0]} to ${days.at(-1)}`;
+  const draw = (width) => barsOf(lines, { kinds, days, totals, width });
+  const picture = drawnToWidth({ 'aria-label': told }, { width: WIDTH, height: HEIGHT, draw });
   return el(
     'figure',
     { class: 'chart true-size' },
