@@ -32,8 +32,8 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/db/socket.ts',
     tests: ['packages/core/src/db/connection.test.ts'],
     bugs: [
-      ['Math.min(atMs - lookedAtMs, COUNTED_MS)', 'atMs - lookedAtMs'],
-      ['if (passedMs < timeoutMs) return;', 'if (timeoutMs > 0) return;'],
+      ['performance.now(), COUNTED_MS)', 'performance.now(), Number.POSITIVE_INFINITY)'],
+      ['if (awake.passedMs() < timeoutMs) return;', 'if (timeoutMs > 0) return;'],
     ],
   },
   {

@@ -13,13 +13,18 @@ export interface AwakeTime {
   stop(): void;
 }
 
-/** Measures from now on. @param nowMs a clock that goes on while the process stands still */
-export function measureAwake(nowMs: () => number): AwakeTime {
+/**
+ * Measures from now on.
+ *
+ * @param nowMs a clock that goes on while the process stands still
+ * @param longestMs the most that is counted between two looks
+ */
+export function measureAwake(nowMs: () => number, longestMs = LONGEST_MS): AwakeTime {
   let lookedAtMs = nowMs();
   let passedMs = 0;
   const look = () => {
     const atMs = nowMs();
-    passedMs += Math.min(atMs - lookedAtMs, LONGEST_MS);
+    passedMs += Math.min(atMs - lookedAtMs, longestMs);
     lookedAtMs = atMs;
   };
   const looking = setInterval(look, LOOKED_EVERY_MS);

@@ -18,6 +18,7 @@
  */
 import { connect as connectTcp, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { measureAwake } from '@farebox/process/awake-time';
 import type { Endpoint, Target } from './primary.ts';
 
 export interface SocketPool {
@@ -129,18 +130,18 @@ export function createSocketPool(options: Reached & { heard(): void }): SocketPo
 
 /** Tells once, by an error, that so much time has passed in which this process ran, unless it is stopped before. */
 function awaitFirst(timeoutMs: number, tell: (late: Error) => void): { stop(): void } {
-  let lookedAtMs = performance.now();
-  let passedMs = 0;
-  const looking = setInterval(() => {
-    const atMs = performance.now();
-    passedMs += Math.min(atMs - lookedAtMs, COUNTED_MS);
-    lookedAtMs = atMs;
-    if (passedMs < timeoutMs) return;
+  const awake = measureAwake(() => performance.now(), COUNTED_MS);
+  const stop = () => {
     clearInterval(looking);
+    awake.stop();
+  };
+  const looking = setInterval(() => {
+    if (awake.passedMs() < timeoutMs) return;
+    stop();
     tell(Object.assign(new Error('the database did not let us in in time'), { code: 'ETIMEDOUT' }));
   }, LOOKED_EVERY_MS);
   looking.unref();
-  return { stop: () => clearInterval(looking) };
+  return { stop };
 }
 
 /** Opens a socket to a server. @throws when TLS is needed and not to be had */
