@@ -3,6 +3,7 @@ import type { ReceiptPage } from '../http/asked-form.ts';
 import type { DiscoveryContext } from './context.ts';
 import { asMarkup } from './page-frame.ts';
 import type { Pages } from './pages.ts';
+import { chainWords, dollars } from './shown-words.ts';
 
 /** What became of a payment, in a sentence each. */
 const STATUS = {
@@ -23,15 +24,15 @@ export function receiptPageOf(pages: Pages, contextNow: () => DiscoveryContext):
     const { refund } = receipt;
     const lines = [
       line('Bought', bought),
-      line('Price', `$${receipt.priceUsd}`),
+      line('Price', dollars(receipt.priceUsd)),
       line('Date', momentOf(receipt.settledAt ?? receipt.createdAt)),
       line('Paid by', receipt.protocol === 'mpp' ? 'wallet, MPP' : 'wallet, x402'),
-      line('Chain', receipt.network),
+      line('Chain', chainWords(receipt.network)),
       line('From', receipt.payer),
       line('To', `${shop.name}, ${receipt.payTo}`),
       line('Transaction', receipt.transaction ?? 'none'),
       line('Reference', receipt.id),
-      ...(refund === null ? [] : [line(`Refund, ${refund.state}`, `$${refund.amountUsd}`)]),
+      ...(refund === null ? [] : [line(`Refund, ${refund.state}`, dollars(refund.amountUsd))]),
       ...(refund?.transaction == null ? [] : [line('Transaction of the refund', refund.transaction)]),
     ];
     const page = pages.made({

@@ -28,7 +28,7 @@ const CHAIN_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** The name of a chain for people. @param network CAIP-2 */
-function chainWords(network: string): string {
+export function chainWords(network: string): string {
   return CHAIN_NAMES[network] ?? (network.startsWith('solana:') ? 'Solana' : network);
 }
 
