@@ -109,6 +109,7 @@ async function webhookTo(resources: Resources, pools: Pools, url: string) {
     sender,
     seal,
     baseUrl: 'http://127.0.0.1',
+    retentionDays: 30,
     nowMs: Date.now,
     mailer: { enqueue: async () => {} },
     report({ outcome, result }) {

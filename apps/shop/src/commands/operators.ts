@@ -54,7 +54,7 @@ async function turnTokensOn({ sql, clock: { nowMs } }: OpenDatabase, reason: str
     trail: createTrail(sql, nowMs),
     issuer: null,
     rules: [],
-    bounds: { idleMs: 0, longestMs: 0 },
+    bounds: { idleMs: 0, longestMs: 0, retentionDays: 0 },
     hasTokens: () => true,
     nowMs,
   });

@@ -31,7 +31,8 @@ export function lookAtDocuments({ legal, needed }: { legal: Legal; needed: boole
         {
           step: 'your documents',
           async look(signal): Promise<Finding> {
-            const { ok, status } = await fetch(document.url, { signal });
+            const { ok, status, body } = await fetch(document.url, { signal });
+            await body?.cancel();
             return ok
               ? says.fine(`${LEGAL_TITLES[name]} is there`)
               : says.mend(

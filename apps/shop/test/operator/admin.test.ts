@@ -748,6 +748,7 @@ describe('a card payment', () => {
         rules: [],
         idleMs: 1_800_000,
         longestMs: 43_200_000,
+        retentionDays: 90,
       },
       signInSecret: () => null,
       baseUrl: 'http://farebox.test',

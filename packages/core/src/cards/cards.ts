@@ -41,7 +41,6 @@ const RECHARGE_EVERY_MS = 2_000;
 const SWEEP_EVERY_MS = 15_000;
 const CATCH_UP_EVERY_MS = 5 * 60_000;
 const FORGET_EVERY_MS = 3_600_000;
-/** Anybody may open pages that nobody pays. */
 const DAY_MS = 86_400_000;
 const FORGOTTEN_AT_ONCE = 5_000;
 

@@ -46,6 +46,7 @@ function replica(timeoutMs = 10_000, smtpUrl = mailbox.smtpUrl): Mailer {
   const mailer = createMailer(database.sql, {
     smtp: { smtpUrl: () => smtpUrl, from: FROM, timeoutMs },
     signature: SIGNATURE,
+    retentionDays: 30,
     nowMs: () => nowMs,
     report: (report) => void reports.push(report),
   });
@@ -285,6 +286,7 @@ test('without a mail server nothing is written down; what is old is forgotten', 
   const silent = createMailer(database.sql, {
     smtp: null,
     signature: SIGNATURE,
+    retentionDays: 30,
     nowMs: () => nowMs,
     report: (report) => void reports.push(report),
   });
@@ -309,7 +311,7 @@ test('without a mail server nothing is written down; what is old is forgotten', 
 test('the address of a server is read, or said to be wrong', () => {
   for (const smtpUrl of ['https://example.com', 'mail.example.com:25']) {
     const smtp = { smtpUrl: () => smtpUrl, from: FROM, timeoutMs: 1 };
-    const parts = { smtp, signature: '', nowMs: Date.now, report() {} };
+    const parts = { smtp, signature: '', retentionDays: 30, nowMs: Date.now, report() {} };
     assert.throws(() => createMailer(database.sql, parts), StartError);
   }
 });

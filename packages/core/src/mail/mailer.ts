@@ -78,8 +78,8 @@ export interface MailerParts {
   smtp: SmtpSettings | null;
   /** Stands below every mail. */
   signature: string;
-  /** How long a mail is kept; 30 unless given. */
-  retentionDays?: number;
+  /** How long a mail is kept. */
+  retentionDays: number;
   nowMs(): number;
   report(report: MailReport): void;
 }
@@ -91,7 +91,7 @@ export interface MailerParts {
  * @throws StartError when the mail server's address cannot be read
  */
 export function createMailer(sql: Database, parts: MailerParts): Mailer {
-  const { signature, nowMs, report, retentionDays = 30 } = parts;
+  const { signature, nowMs, report, retentionDays } = parts;
   const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
   const queue = openQueue(sql, nowMs, parts.smtp?.timeoutMs ?? 0);
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();

@@ -11,7 +11,10 @@ export interface DeclaredCost {
 
 export interface Margin {
   costUsd: string | null;
-  /** Whether an operator declared the cost, or replies of its sources told it; null: it is not known. */
+  /**
+   * Who says it: an operator, or the service itself, which asks no source that costs money (`declared`); or replies of its sources
+   * (`measured`). Null: it is not known.
+   */
   costFrom: 'declared' | 'measured' | null;
   marginUsd: string | null;
   marginPercent: number | null;

@@ -63,8 +63,8 @@ export interface CourierParts {
   seal: Seal;
   mailer: Pick<Mailer, 'enqueue'>;
   baseUrl: string;
-  /** How long messages are kept; 30 unless given. */
-  retentionDays?: number;
+  /** How long messages are kept. */
+  retentionDays: number;
   nowMs(): number;
   report(report: CourierReport): void;
 }

@@ -51,7 +51,7 @@ export interface EventLog {
 }
 
 /** @param retentionDays how long events are kept */
-export function createEventLog(sql: Database, nowMs: () => number, retentionDays = 30): EventLog {
+export function createEventLog(sql: Database, nowMs: () => number, retentionDays: number): EventLog {
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
 
   return {

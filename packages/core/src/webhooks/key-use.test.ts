@@ -49,7 +49,7 @@ test('a note that fails keeps no other from being told, and a database that is a
     apply: (real, self, args) =>
       away ? Promise.reject(new Error('away')) : Reflect.apply(real as never, self, args),
   });
-  const uses = createKeyUses(sql, { secrets: SECRETS, log, nowMs });
+  const uses = createKeyUses(sql, { secrets: SECRETS, log, retentionDays: 90, nowMs });
   const answered = { callId: 'call', service: 'slow', durationMs: 6_000 };
   const note = (address: string) => {
     for (const account of [first, second]) uses.note({ ...account, address, answered });

@@ -52,8 +52,8 @@ interface Pair {
 interface KeyUseParts {
   secrets: Secrets;
   log: Pick<EventLog, 'add'>;
-  /** An address that was not used for so long is new again; 90 unless given. */
-  retentionDays?: number;
+  /** An address that was not used for so long is new again. */
+  retentionDays: number;
   nowMs(): number;
 }
 
@@ -110,7 +110,7 @@ export function createKeyUses(sql: Database, parts: KeyUseParts): KeyUses {
       const { count } = await sql`
         delete from key_addresses where (key_id, digest) in (
           select key_id, digest from key_addresses
-          where seen_at < ${new Date(parts.nowMs() - (parts.retentionDays ?? 90) * DAY_MS).toISOString()}
+          where seen_at < ${new Date(parts.nowMs() - parts.retentionDays * DAY_MS).toISOString()}
           order by seen_at limit ${ADDRESSES_FORGOTTEN_AT_ONCE} for update skip locked
         )`;
       return count;
@@ -163,7 +163,7 @@ async function wanting(sql: Database, type: string, accountIds: readonly bigint[
 /** Notes from where a key was used, and tells its account of an address that is new. */
 async function learn(
   sql: Database,
-  { secrets, log, nowMs, retentionDays = 90 }: KeyUseParts,
+  { secrets, log, nowMs, retentionDays }: KeyUseParts,
   { accountId, keyId, address }: Pair,
 ): Promise<void> {
   const digests = digestsOf(secrets, keyId, address);
@@ -206,7 +206,7 @@ async function learn(
 /** Whether the first address of a key is one of its account, or the account has none yet. */
 async function isHome(
   transaction: Transaction,
-  { secrets, nowMs, retentionDays = 90 }: Pick<KeyUseParts, 'secrets' | 'nowMs' | 'retentionDays'>,
+  { secrets, nowMs, retentionDays }: Pick<KeyUseParts, 'secrets' | 'nowMs' | 'retentionDays'>,
   { accountId, keyId, address }: Pair,
 ): Promise<boolean> {
   const known = await transaction<{ key_id: bigint; digest: Buffer }[]>`

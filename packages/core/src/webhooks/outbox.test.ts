@@ -40,7 +40,7 @@ const closing: (() => Promise<unknown>)[] = [];
 before(async () => {
   database = await openTestDatabase();
   receiver = await startReceiver();
-  log = createEventLog(database.sql, () => nowMs);
+  log = createEventLog(database.sql, () => nowMs, 30);
   webhooks = createWebhooks(database.sql, { seal, currentId: SECRETS.current.id, nowMs: () => nowMs });
 });
 after(async () => {
@@ -78,6 +78,7 @@ function replica(sender: Pick<Sender, 'send'> | null = null): Outbox {
     sender: sender ?? own,
     seal,
     baseUrl: 'https://farebox.test',
+    retentionDays: 30,
     nowMs: () => nowMs,
     mailer: {
       // The same id is one mail.

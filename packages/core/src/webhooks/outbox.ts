@@ -67,7 +67,7 @@ export interface Outbox {
 }
 
 export function createOutbox(sql: Database, parts: CourierParts): Outbox {
-  const queue = new Queue(sql, parts.nowMs, parts.retentionDays ?? 30);
+  const queue = new Queue(sql, parts.nowMs, parts.retentionDays);
   const courier = new Courier(sql, parts);
   return {
     queue: courier.queue,

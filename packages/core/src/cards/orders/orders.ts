@@ -56,9 +56,9 @@ export interface CardOrder {
   /** The first place that had the key; null: nobody, or it was before this was kept. */
   deliveredTo: 'agent' | 'page' | null;
   pageSeal: Buffer | null;
-  /** The version of our secret that the key follows from; null without a key, or before this was kept. */
   /** Whether its payer was erased: nobody is mailed about it. */
   isErased: boolean;
+  /** The version of our secret that the key follows from; null without a key, or before this was kept. */
   keySecretId: string | null;
 }
 

@@ -12,7 +12,6 @@ const SEEN_EVERY_MS = 60_000;
 const MOST_SESSIONS_EACH = 20;
 const MOST_PEOPLE = 1_000;
 const LISTED = 200;
-/** Age at which the row of a session that is over is deleted. */
 const DAY_MS = 86_400_000;
 const MAX_AGENT_CHARACTERS = 200;
 
@@ -21,8 +20,8 @@ export interface SessionBounds {
   idleMs: number;
   /** It ends so long after the sign-in, whatever was asked. */
   longestMs: number;
-  /** How long it is kept after its end; 90 unless given. */
-  retentionDays?: number;
+  /** How long it is kept after its end. */
+  retentionDays: number;
 }
 
 interface PersonRow {
@@ -118,7 +117,7 @@ export class People {
           select id from operator_sessions where person_id = ${String(row.id)} and ended_at is null
           order by began_at desc, id offset ${MOST_SESSIONS_EACH})`;
       await transaction`
-        delete from operator_sessions where ends_at < ${iso(now - (bounds.retentionDays ?? 90) * DAY_MS)}`;
+        delete from operator_sessions where ends_at < ${iso(now - bounds.retentionDays * DAY_MS)}`;
       const signedIn = operatorOf(row, role, sessionId);
       const about = { session: sessionId };
       await trail.note('sign_in', signedIn, { address: from.address, about, on: transaction });

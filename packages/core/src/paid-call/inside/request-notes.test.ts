@@ -37,7 +37,7 @@ const noted = async () =>
   ).map(({ request_id: id }) => id);
 
 test('what a chain paid and what failed here is noted once; what a key paid, and what costs nobody anything, is not', async () => {
-  const notes = createRequestNotes(database.sql, () => nowMs);
+  const notes = createRequestNotes(database.sql, () => nowMs, 30);
   const kept = [
     report({}),
     report({ rail: 'mpp', outcome: 'replayed' }),
@@ -68,7 +68,7 @@ test('a database that is away loses no note, and a flood is bounded by day', asy
     apply: (real, self, args) =>
       away ? Promise.reject(new Error('away')) : Reflect.apply(real as never, self, args),
   });
-  const notes = createRequestNotes(sql, () => nowMs);
+  const notes = createRequestNotes(sql, () => nowMs, 30);
   const first = report({});
   notes.note(first);
   await assert.rejects(notes.flush(), /away/);
@@ -89,7 +89,7 @@ test('a database that is away loses no note, and a flood is bounded by day', asy
 });
 
 test('notes are forgotten after thirty days', async () => {
-  const notes = createRequestNotes(database.sql, () => nowMs);
+  const notes = createRequestNotes(database.sql, () => nowMs, 30);
   notes.note(report({}));
   await notes.flush();
   nowMs += 30 * DAY_MS;

@@ -31,7 +31,7 @@ interface Note extends Pick<CallReport, 'requestId' | 'service' | 'rail' | 'outc
 }
 
 /** @param retentionDays how long a note is kept */
-export function createRequestNotes(sql: Database, nowMs: () => number, retentionDays = 30): RequestNotes {
+export function createRequestNotes(sql: Database, nowMs: () => number, retentionDays: number): RequestNotes {
   let waiting: Note[] = [];
   let today = { day: -1, noted: 0 };
 
