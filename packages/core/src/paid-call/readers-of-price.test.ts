@@ -62,7 +62,7 @@ test('money goes back, and shares are taken back, by what was taken alone', () =
   for (const file of [
     'operator/acts.ts',
     'operator/proposals.ts',
-    'paid-call/functions/call_share_taken_back.v2.sql',
+    'paid-call/functions/call_share_taken_back.v3.sql',
     'paid-call/functions/call_shares_reversed.v2.sql',
     'paid-call/inside/bought-records.ts',
     'paid-call/inside/payment-refunds.ts',
@@ -78,12 +78,15 @@ test('what was reserved is read of an ended call by whoever shows both amounts o
   assert.deepEqual(
     [...new Set(files)],
     [
+      'packages/core/src/history/prove-archives.ts',
+      'packages/core/src/history/week-rows.ts',
+      'packages/core/src/ledger/functions/ledger_carry.sql',
       'packages/core/src/ledger/functions/ledger_day_moved.sql',
       'packages/core/src/ledger/functions/ledger_day_transfers.sql',
       'packages/core/src/ledger/ledger-rules.ts',
       'packages/core/src/operator/account-record.ts',
       'packages/core/src/operator/call-story.ts',
-      'packages/core/src/paid-call/functions/call_share_set_aside.v2.sql',
+      'packages/core/src/paid-call/functions/call_share_set_aside.v3.sql',
       'packages/core/src/paid-call/functions/calls_finish.sql',
       'packages/core/src/paid-call/inside/books-rules.ts',
     ],

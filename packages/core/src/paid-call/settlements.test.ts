@@ -114,6 +114,7 @@ test('what was kept comes back whole', async () => {
     service: 'first-call',
     priceMicros: 50_000n,
     revenue: 'revenue_x402',
+    bucket: 0,
     captured: false,
     answered: true,
     state: 'with_chain',
