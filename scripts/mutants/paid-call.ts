@@ -3,6 +3,16 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/core/src/paid-call/followed-calls.ts',
+    tests: ['packages/core/src/paid-call/followed-calls.test.ts'],
+    bugs: [
+      ['if (isOwed && lost === null) await', 'if (isOwed && lost !== null) await'],
+      ['order by c.finished_at limit 1 for update of f skip locked', 'order by c.finished_at limit 1'],
+      ['this.#at(LATE_CANCELLATION_MS)}::timestamptz', 'this.#at(0)}::timestamptz'],
+      ['if (hasArrived) await', 'if (!hasArrived) await'],
+    ],
+  },
+  {
     file: 'packages/core/src/paid-call/functions/call_terms_take.sql',
     tests: ['apps/shop/test/own-api/key-terms.test.ts'],
     bugs: [

@@ -477,7 +477,7 @@ describe('what is not released', () => {
       ['true', '0.0000'],
     );
     assert.equal(await spent(), PRICE);
-    await isState(2);
+    await until('its arrival to be noted', async () => (await states()).length === 0);
     assert.equal((await send(there)).headers.get('idempotent-replayed'), null);
   });
 

@@ -107,7 +107,7 @@ async function forgetStep(
         and not exists (select 1 from operator_acts a where a.account_id = d.account_id and a.key_id = d.id)
         and not exists (select 1 from key_links l where l.key_id = d.id)
         and not exists (select 1 from key_addresses s where s.key_id = d.id)
-        and not exists (select 1 from followed_calls f where f.key_id = d.id)
+        and not exists (select 1 from followed_calls f where f.key_id = d.id and f.state <> 2)
     )
     select rotated_at::text as rotated_at, id::text as id from due order by due.rotated_at, due.id`;
 }

@@ -8,7 +8,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
-import type { Database } from '../db/connection.ts';
+import { type Database, isNoFunction, isRefusal, type Pools } from '../db/connection.ts';
+import { sqlFunction } from '../db/functions.ts';
+import { createWeeks, type Weeks } from '../db/weeks.ts';
+import { unavailable } from '../http/problem.ts';
+import { GroupCommit, NoAnswerInTime, NotBegun, QueueFull } from '../ledger/group-commit.ts';
+
+const BEGIN = sqlFunction('followed_calls_begin');
+const ARRIVED = sqlFunction('followed_calls_arrived');
 
 /** How long a charged answer that was lost on its way is kept for the next same call. */
 export const LOST_ANSWER_MS = 600_000;
@@ -16,6 +23,10 @@ export const LOST_ANSWER_MS = 600_000;
 const LATE_CANCELLATION_MS = 15_000;
 /** How often a process looks for cancellations that reached another one, while it runs calls that can be cancelled. */
 const LOOK_MS = 250;
+/** How many calls go in one statement, and how many may wait for the next one. */
+const BOUNDS = { maxBatch: 256, maxFlights: 1, maxWaiting: 10_000, maxAttempts: 3 };
+/** How long a caller waits until its call is followed. */
+const DEADLINE_MS = 4_000;
 
 /** How a client names itself and one of its requests. */
 export interface NamedRequest {
@@ -100,31 +111,58 @@ class Cancellations {
   }
 }
 
+/** A call that begins to be followed. */
+interface Beginning {
+  call: CallToFollow;
+  delivery: string;
+  /** Whether it is followed even where an answer is owed to its caller. */
+  isAnyway: boolean;
+}
+
+/** A delivery whose answer arrived. */
+interface Arrival {
+  delivery: string;
+  callId: string;
+}
+
 export class FollowedCalls {
   readonly #sql: Database;
   readonly #nowMs: () => number;
   readonly #holder: () => bigint | null;
   readonly #cancellations: Cancellations;
+  readonly #weeks: Weeks;
+  /** Answers whether the caller is owed an answer, and its call is not followed. */
+  readonly #beginnings = inBatches<Beginning, boolean>((batch) => this.#beginBatch(batch));
+  readonly #arrivals = inBatches<Arrival, null>((batch) => this.#arriveBatch(batch));
 
   /** @param parts.holder this process, by its row in `replicas` */
-  constructor(sql: Database, parts: { nowMs(): number; holder(): bigint | null }) {
+  constructor(
+    { sql, patient }: Pick<Pools, 'sql' | 'patient'>,
+    parts: { nowMs(): number; holder(): bigint | null },
+  ) {
     this.#sql = sql;
     this.#nowMs = parts.nowMs;
     this.#holder = parts.holder;
     this.#cancellations = new Cancellations(sql);
+    this.#weeks = createWeeks({ sql, patient });
   }
 
-  /** Begins to follow a call, or to deliver what an earlier caller of the same call lost. */
+  /**
+   * Begins to follow a call, or to deliver what an earlier caller of the same call lost.
+   *
+   * @throws Problem 503 when too many wait, or the database does not answer
+   */
   async begin(call: CallToFollow): Promise<Delivery> {
     const delivery = randomUUID();
-    const lost = await this.#takeLost(call, delivery);
-    if (lost === null) {
-      await this.#insert(call, delivery);
-      if (call.request !== null) this.#cancellations.watch(delivery, call.cancelled);
-    }
+    const isOwed = await this.#follow({ call, delivery, isAnyway: false });
+    const lost = isOwed ? await this.#takeLost(call, delivery) : null;
+    // Another caller was quicker.
+    if (isOwed && lost === null) await this.#follow({ call, delivery, isAnyway: true });
+    if (lost === null && call.request !== null) this.#cancellations.watch(delivery, call.cancelled);
+    const callId = lost?.callId ?? call.id;
     return {
       lost,
-      end: (hasArrived) => this.#end(delivery, hasArrived),
+      end: (hasArrived) => this.#end({ delivery, callId }, hasArrived),
       drop: () => this.#drop(delivery),
     };
   }
@@ -203,21 +241,52 @@ export class FollowedCalls {
     return row === undefined ? null : { callId: row.call_id, answeredAtMs: row.finished_at.getTime() };
   }
 
-  async #insert(call: CallToFollow, delivery: string): Promise<void> {
-    const { id, accountId, keyId, fingerprint, request, longestMs } = call;
-    await this.#sql`
-      insert into followed_calls
-        (account_id, call_id, key_id, fingerprint, delivery, holder, client, request_id, expires_at)
-      values (${String(accountId)}, ${id}, ${String(keyId)}, ${fingerprint}, ${delivery}, ${this.#holderText()},
-              ${request?.client ?? null}, ${request?.requestId ?? null}, ${this.#at(longestMs + LOST_ANSWER_MS)})`;
+  #follow(beginning: Beginning): Promise<boolean> {
+    return this.#beginnings.submit(beginning).catch((error: unknown) => {
+      if (error instanceof QueueFull)
+        throw unavailable('BUSY', 'Too many calls wait for the database.', 1_000);
+      if (error instanceof NotBegun || error instanceof NoAnswerInTime)
+        throw unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000, {}, error);
+      throw error;
+    });
   }
 
-  async #end(delivery: string, hasArrived: boolean): Promise<void> {
+  async #beginBatch(batch: readonly Beginning[]): Promise<readonly boolean[]> {
+    const column = (pick: (beginning: Beginning) => string | bigint | boolean | null) =>
+      arrayLiteral(batch.map(pick));
+    const [row] = await this.#sql<{ owed: boolean[] }[]>`
+      select owed from ${this.#sql(BEGIN)}(
+        ${column(({ call }) => call.accountId)}::text::bigint[], ${column(({ call }) => call.id)}::text::uuid[],
+        ${column(({ call }) => call.keyId)}::text::bigint[],
+        ${column(({ call }) => `\\x${call.fingerprint.toString('hex')}`)}::text::bytea[],
+        ${column(({ delivery }) => delivery)}::text::uuid[],
+        ${column(({ call }) => call.request?.client ?? null)}::text::text[],
+        ${column(({ call }) => call.request?.requestId ?? null)}::text::text[],
+        ${column(({ call }) => this.#at(call.longestMs + LOST_ANSWER_MS))}::text::timestamptz[],
+        ${column(({ isAnyway }) => isAnyway)}::text::boolean[], ${this.#holderText()}::text::bigint, ${this.#at(0)}::timestamptz)`;
+    return row?.owed ?? [];
+  }
+
+  async #arriveBatch(batch: readonly Arrival[]): Promise<readonly null[]> {
+    void this.#weeks.learn().catch(() => {});
+    const arrive = (name: string) => this.#sql`
+      select 1 from ${this.#sql(name)}(${arrayLiteral(batch.map(({ delivery }) => delivery))}::text::uuid[],
+                                       ${this.#at(LATE_CANCELLATION_MS)}::timestamptz)`;
+    const week = this.#weeks.of(batch.map(({ callId }) => callId));
+    try {
+      await arrive(week === null ? ARRIVED : `${ARRIVED}_${week}`);
+    } catch (error) {
+      // Nobody has called the function of this week for long, and it was dropped. Nothing was done.
+      if (week === null || !isNoFunction(error)) throw error;
+      this.#weeks.forget();
+      await arrive(ARRIVED);
+    }
+    return batch.map(() => null);
+  }
+
+  async #end({ delivery, callId }: Arrival, hasArrived: boolean): Promise<void> {
     this.#cancellations.unwatch(delivery);
-    if (hasArrived)
-      await this.#sql`
-        update followed_calls set state = 2, expires_at = ${this.#at(LATE_CANCELLATION_MS)}
-        where delivery = ${delivery} and state = 0`;
+    if (hasArrived) await this.#arrivals.submit({ delivery, callId });
     else
       await this.#sql`
         update followed_calls set state = 1, expires_at = ${this.#at(LOST_ANSWER_MS)} where delivery = ${delivery}`;
@@ -229,4 +298,18 @@ export class FollowedCalls {
       with dropped as (delete from followed_calls where delivery = ${delivery} returning account_id, call_id)
       delete from call_answers a using dropped d where a.account_id = d.account_id and a.id = d.call_id`;
   }
+}
+
+/** Work of many callers at once, in one statement each time. */
+function inBatches<Work, Result>(flush: (batch: readonly Work[]) => Promise<readonly Result[]>) {
+  return new GroupCommit<Work, Result>({
+    ...BOUNDS,
+    deadlineMs: DEADLINE_MS,
+    firstBackoffMs: 50,
+    isRefusal,
+    keysOf: () => [],
+    lockOf: () => '',
+    isLocked: () => false,
+    flush,
+  });
 }

@@ -234,7 +234,7 @@ function openRecords(
     nowMs,
     buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
   });
-  const followedCalls = new FollowedCalls(sql, { nowMs, holder: replica.id });
+  const followedCalls = new FollowedCalls(pools, { nowMs, holder: replica.id });
   const figures = measureServices(sql, nowMs);
   const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
   return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold: foldSales(sql) };
