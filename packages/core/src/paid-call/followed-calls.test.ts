@@ -123,6 +123,16 @@ test('an answer that was lost goes to one of those who ask again at once, and th
   assert.deepEqual(await left(id), { followed: 0, answers: 0 });
 });
 
+test('while one takes it, nobody waits for it', async () => {
+  const { id, delivery } = await sold('being taken');
+  await delivery.end(false);
+  await database.sql.begin(async (transaction) => {
+    await transaction`select 1 from followed_calls where call_id = ${id} for update`;
+    assert.equal((await replicas[1].begin(call('being taken'))).lost, null);
+  });
+  assert.equal((await replicas[1].begin(call('being taken'))).lost?.callId, id);
+});
+
 test('it is for the same key alone that asks the same, while it is kept, and not while it is on its way', async () => {
   const { id, delivery } = await sold('mine');
   assert.equal((await replicas[1].begin(call('mine'))).lost, null, 'it may still arrive');
