@@ -6,9 +6,9 @@ export const PROXY_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/proxy/src/sell/own-addresses.ts',
     tests: ['packages/proxy/src/sell/own-addresses.test.ts'],
     bugs: [
-      ['      return { whole: address.path, parts: [] };', '      return { whole: null, parts: [] };'],
+      ['      return { whole: address, parts: [] };', '      return { whole: null, parts: [] };'],
       ["if (theirs.length > 1 && theirs.at(-1) === '') theirs.pop();", ''],
-      ['if (!address.methods.includes(method)) continue;', ''],
+      ['if (!meets || !methods.includes(method)) continue;', 'if (!meets) continue;'],
       ['address.segments[0]?.text.toLowerCase()', 'address.segments[0]?.text'],
     ],
   },

@@ -22,7 +22,7 @@ import { routeDoor } from './route-door.ts';
 import { answerFree, streamFree } from './sell/free-route.ts';
 import type { LiveRoutes } from './sell/live-routes.ts';
 import type { OpenRoute, OpenRoutes } from './sell/open-routes.ts';
-import { isReserved, type OwnAddress, takenOfRoute } from './sell/own-addresses.ts';
+import { isReserved, type OwnAddresses, readOwnAddresses, takenOfRoute } from './sell/own-addresses.ts';
 
 export { LiveRoutes } from './sell/live-routes.ts';
 export { type OpenRoutes, PROXY };
@@ -50,7 +50,7 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
   const gates = openGates(house, { routes, sales, mpp, x402, credits });
   const addressLimit = house.limitByAddress();
   const at = { house, paidCall, addressLimit };
-  let own: readonly OwnAddress[] = [];
+  let own: OwnAddresses = new Map();
   routes.hold((next) => wholeTaken(next, own));
   return {
     name: 'proxy',
@@ -64,7 +64,7 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
     jobs: gates.jobs,
     routes(http) {
       gates.routes(http);
-      own = http.knownAddresses.all();
+      own = readOwnAddresses(http.knownAddresses.all());
       const refused = wholeTaken(routes.now, own);
       if (refused !== null) throw new StartError(`FAREBOX_CONFIG: ${refused}`);
       tellParts(routes.now, own, house);
@@ -99,7 +99,7 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
 const MOST_NAMED = 10;
 
 /** Names a route of which this server's own addresses would leave nothing; null: there is none. */
-function wholeTaken({ routes }: OpenRoutes, own: readonly OwnAddress[]): string | null {
+function wholeTaken({ routes }: OpenRoutes, own: OwnAddresses): string | null {
   for (const { route } of routes) {
     const { whole } = takenOfRoute(route, own);
     if (whole !== null)
@@ -109,7 +109,7 @@ function wholeTaken({ routes }: OpenRoutes, own: readonly OwnAddress[]): string 
 }
 
 /** Tells in the log which own addresses a route's pattern covers. */
-function tellParts({ routes }: OpenRoutes, own: readonly OwnAddress[], { logger }: House): void {
+function tellParts({ routes }: OpenRoutes, own: OwnAddresses, { logger }: House): void {
   for (const { route } of routes) {
     const { parts } = takenOfRoute(route, own);
     if (parts.length === 0) continue;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readRouteKey } from '../config/route-key.ts';
-import { isReserved, takenOfRoute } from './own-addresses.ts';
+import { isReserved, readOwnAddresses, takenOfRoute } from './own-addresses.ts';
 
 const OWN = [
   { path: '/', methods: ['GET', 'HEAD'] },
@@ -13,7 +13,7 @@ const OWN = [
 function taken(key: string) {
   const route = readRouteKey(key);
   assert(!('wrong' in route));
-  return takenOfRoute(route, OWN);
+  return takenOfRoute(route, readOwnAddresses(OWN));
 }
 
 test('a route of which the own addresses leave nothing is found, however it is written', () => {

@@ -16,26 +16,47 @@ export interface TakenOfRoute {
   readonly parts: readonly string[];
 }
 
+/** An address of this server, in its parts. */
+interface ReadAddress extends OwnAddress {
+  readonly segments: readonly { readonly text: string; readonly isParameter: boolean }[];
+}
+
+/** A server's own addresses, read once for all routes that are held against them: by how many parts they have. */
+export type OwnAddresses = ReadonlyMap<number, readonly ReadAddress[]>;
+
+/** Reads addresses as they are registered. */
+export function readOwnAddresses(own: readonly OwnAddress[]): OwnAddresses {
+  const byLength = new Map<number, ReadAddress[]>();
+  for (const { path, methods } of own) {
+    const segments = path
+      .split('/')
+      .slice(1)
+      .map((text) => ({ text, isParameter: text.startsWith(':') }));
+    const others = byLength.get(segments.length) ?? [];
+    others.push({ path, methods, segments });
+    byLength.set(segments.length, others);
+  }
+  return byLength;
+}
+
 /** Tells which of a server's own addresses answer what a route would. */
 export function takenOfRoute(
   { method, path }: { readonly method: string; readonly path: PathPattern },
-  own: readonly OwnAddress[],
+  own: OwnAddresses,
 ): TakenOfRoute {
   const theirs = path.segments.map((each) => (each.kind === 'literal' ? each.text : null));
   // A slash at the end makes no other address of this server's own.
   if (theirs.length > 1 && theirs.at(-1) === '') theirs.pop();
   const parts: string[] = [];
-  for (const address of own) {
-    if (!address.methods.includes(method)) continue;
-    const ours = address.path.split('/').slice(1);
-    if (ours.length !== theirs.length) continue;
-    const isParameter = (text: string) => text.startsWith(':');
-    if (!ours.every((text, index) => isParameter(text) || theirs[index] === null || theirs[index] === text))
-      continue;
-    if (ours.every((text, index) => isParameter(text) || theirs[index] === text))
-      return { whole: address.path, parts: [] };
+  for (const { path: address, methods, segments } of own.get(theirs.length) ?? []) {
+    const meets = segments.every(
+      ({ text, isParameter }, index) => isParameter || theirs[index] === null || theirs[index] === text,
+    );
+    if (!meets || !methods.includes(method)) continue;
+    if (segments.every(({ text, isParameter }, index) => isParameter || theirs[index] === text))
+      return { whole: address, parts: [] };
     // A parameter is never empty, so that `/:name` does not cover `/`.
-    if (ours.every((text) => text !== '')) parts.push(address.path);
+    if (segments.every(({ text }) => text !== '')) parts.push(address);
   }
   return { whole: null, parts: parts.sort() };
 }
