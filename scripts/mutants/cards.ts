@@ -27,6 +27,20 @@ export const CARDS_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/cards/stripe/replies.ts',
+    tests: ['packages/core/src/cards/stripe/replies.test.ts'],
+    bugs: [
+      ['  if (brand === null || last4 === null) return null;\n', ''],
+      ['/^[a-z_]{1,32}$/.test(brand) &&', ''],
+      ['&& /^\\d{4}$/.test(last4) ? { brand, last4 }', '? { brand, last4 }'],
+    ],
+  },
+  {
+    file: 'packages/core/src/cards/orders/reconcile.ts',
+    tests: ['apps/shop/test/cards/checkout.test.ts'],
+    bugs: [['card?.shown == null || isErased ?', 'card?.shown == null ?']],
+  },
+  {
     file: 'packages/core/src/cards/disputes/dispute.ts',
     tests: ['packages/core/src/cards/disputes/dispute.test.ts'],
     bugs: [

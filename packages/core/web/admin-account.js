@@ -3,6 +3,7 @@ import { outcomeOf } from './admin-find.js';
 import { ask } from './admin-session.js';
 import { badge, code, copiedId, figures, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
+import { cardWords } from './card-words.js';
 import { el } from './dom.js';
 import { moment } from './moments.js';
 
@@ -204,6 +205,7 @@ function ordersTable(orders, refund, mail) {
       { label: 'Paid', number: true, of: ({ amountUsd }) => usd(amountUsd) },
       { label: 'Went back', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
       { label: 'E-mail', of: ({ email }) => code(email) },
+      { label: 'Card', of: ({ card }) => (card === null ? null : cardWords(card)) },
       { label: 'Payment', of: ({ paymentIntentId }) => code(paymentIntentId) },
       {
         label: 'Action',

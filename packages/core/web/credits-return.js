@@ -3,6 +3,7 @@
  * key. What stands behind the # of the link does: it is taken out of the address at once, and sent only in a body.
  */
 import { formatUsd } from './amount.js';
+import { cardWords } from './card-words.js';
 import { byId, el, SHOP } from './dom.js';
 import { lookAgain, retryAfterMsOf } from './look-again.js';
 import { offerKey } from './lost-key.js';
@@ -93,6 +94,7 @@ function showReceipt(summary, session) {
     ...(summary.paidAt === null ? [] : [line('Date', momentWords(summary.paidAt))]),
     line('Seller', `${SHOP}, ${location.host}`, ...imprint()),
     ...(summary.email === null ? [] : [line('To', summary.email)]),
+    ...(summary.card === null ? [] : [line('Card', cardWords(summary.card))]),
     line('Reference', el('code', {}, summary.reference)),
     el('div', { class: 'total' }, el('dt', {}, 'Paid by card'), el('dd', {}, `${amount} USD`)),
   );

@@ -135,6 +135,7 @@ const recharge = async (key: string) => (await world.me(key)).autoRecharge;
 
 test('a hundred paid calls across the threshold at once, with two replicas and their jobs: one charge', async () => {
   const { key, accountId } = await buyKey(100, { thresholdUsd: 90 });
+  await changeCard(accountId, 'pm_card_mastercard');
   const shown = await recharge(key);
   assert.deepEqual(shown, {
     enabled: true,
@@ -167,6 +168,18 @@ test('a hundred paid calls across the threshold at once, with two replicas and t
   const [charge, ...more] = await chargesOf(accountId);
   assert.equal(more.length, 0);
   assert.deepEqual([charge?.amount, charge?.currency, charge?.status], [10_000, 'usd', 'succeeded']);
+  // Each order keeps the card that paid it, as the provider's charge has it, and no more of its number.
+  const orders = await world.database.sql<{ kind: string; card: string; whole: string }[]>`
+    select kind, card_brand || ' ' || card_last4 as card, to_jsonb(o)::text as whole from card_orders o
+    where account_id = ${String(accountId)} order by created_at`;
+  assert.deepEqual(
+    orders.map(({ kind, card }) => [kind, card]),
+    [
+      ['checkout', 'visa 4242'],
+      ['recharge', 'mastercard 4444'],
+    ],
+  );
+  for (const { whole } of orders) assert.doesNotMatch(whole, /424242|555555|12\/34/);
   const me = await world.me(key);
   // 100 bought, 100 calls of 0.25, 100 recharged.
   assert.equal(me.balanceUsd, '175.000000');

@@ -213,7 +213,7 @@ test('a good card pays, and the person sees what was bought', async () => {
   const shown = await text(page);
   assert.match(
     shown,
-    /Bought Prepaid credit, Starter Credit \$10\.00 Date \S.* Seller Farebox, 127\.0\.0\.1:\d+ To p\*\*\*@example\.com /,
+    /Bought Prepaid credit, Starter Credit \$10\.00 Date \S.* Seller Farebox, 127\.0\.0\.1:\d+ To p\*\*\*@example\.com Card Visa ending in 4242 Reference /,
   );
   assert.match(shown, /sends a receipt to the e-mail address that was given/);
   assert.equal(await page.getByRole('status').textContent(), '$10.00 of credit is ready.');
@@ -227,6 +227,14 @@ test('a good card pays, and the person sees what was bought', async () => {
   assert.equal(await page.getByRole('heading', { name: 'Receipt' }).isVisible(), true);
   for (const hidden of [page.getByRole('navigation').first(), page.getByRole('button')])
     assert.equal(await hidden.isVisible(), false, 'paper has no buttons');
+  assert.match(await text(page), /Card Visa ending in 4242/);
+  await page.emulateMedia({ media: 'screen' });
+  // As a purchase that was paid before cards were kept to be shown.
+  await world.database.sql`
+    update card_orders set card_brand = null, card_last4 = null where session_id = ${waiting.sessionId}`;
+  await page.reload();
+  await assertPaid(page);
+  assert.doesNotMatch(await text(page), /ending in/);
 });
 
 test('a declined card, and then a good one', async () => {

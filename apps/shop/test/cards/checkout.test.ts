@@ -112,6 +112,17 @@ test('a network has sixty open at most, whichever replica it asks, and however m
   assert.equal((await ask()).status, 200, 'one has ended');
 });
 
+test('of a payer who was erased before the payment was heard of, no card is written down', async () => {
+  const session = await open({ amountUsd: 5 });
+  const { sql } = world.database;
+  await sql`update card_orders set erased_at = now() where session_id = ${session.sessionId}`;
+  await world.pay(session.checkoutUrl);
+  await polled(session);
+  const [order] =
+    await sql`select state, card_brand, card_last4 from card_orders where session_id = ${session.sessionId}`;
+  assert.deepEqual(order, { state: 1, card_brand: null, card_last4: null });
+});
+
 test('a key that is never used is told for two minutes, then no more', async () => {
   const session = await open({ amountUsd: 5 });
   await world.pay(session.checkoutUrl);

@@ -130,6 +130,7 @@ test('an export gives all that the database holds, to a file that only its owner
       `${column} is missing in the export`,
     );
   }
+  assert.match(JSON.stringify(held.get('card_orders')), /"card_brand":"visa","card_last4":"4242"/);
   assert(!JSON.stringify(told).includes('annalise'), 'nobody else stands in it');
   assert.equal(JSON.stringify(told).match(/sealed_secret|token_digest|ciphertext|secret_digest/), null);
   // It is written once, and never over a file that is there.
@@ -205,6 +206,9 @@ test('an erasure leaves the name in no column, other people as they were, and bo
   assert(done.out.includes(`still hold this person, until ${until}`), done.out);
   assert.deepEqual(await whereStands(world.database, 'zoramarker'), []);
   assert.deepEqual(await rowsWith(world.database, words), before);
+  const cards = await world.database
+    .sql`select card_brand, card_last4 from card_orders where id = ${zora.orderId}`;
+  assert.deepEqual([...cards], [{ card_brand: null, card_last4: null }]);
   assert.deepEqual(await world.database.sql`select * from ledger_accounts order by id`, sums);
   await world.assertBooks();
   assert.deepEqual([await customersAt(zora.email), await customersAt(other.email)], [0, 1]);

@@ -89,13 +89,13 @@ export const CARD_PEOPLE: PersonalData = {
     },
     {
       table: 'card_orders',
-      what: 'A purchase by card: mail address, name of the key, the provider’s names of customer and card, HMAC of the caller’s address',
+      what: 'A purchase by card: mail address, name of the key, brand and last four digits of the card, the provider’s names of customer and card, HMAC of the caller’s address',
       why: 'The payment is granted once, and card testing and disputes are recognized',
       kept: 'for good; one that nobody tried to pay for `UNPAID_ORDER_RETENTION_DAYS`',
       columns: [
         ...['key_prefix', 'key_digest', 'token_digest', 'key_name', 'email', 'request_digest', 'session_id'],
         ...['session_url', 'payment_intent_id', 'customer_id', 'payment_method_id', 'card_fingerprint'],
-        ...['address_digest', 'site_digest', 'page_seal'],
+        ...['card_brand', 'card_last4', 'address_digest', 'site_digest', 'page_seal'],
       ],
       whose: THEIR_ORDERS,
       erasure: {
@@ -107,6 +107,8 @@ export const CARD_PEOPLE: PersonalData = {
           session_url: 'null',
           customer_id: 'null',
           payment_method_id: 'null',
+          card_brand: 'null',
+          card_last4: 'null',
           card_fingerprint: 'case when dispute is null then null else card_fingerprint end',
           address_digest: 'null',
           site_digest: 'null',

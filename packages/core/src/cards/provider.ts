@@ -24,8 +24,16 @@ export interface PaymentFacts {
   disputeDueAtMs: number | null;
   customerId: string | null;
   paymentMethodId: string | null;
-  card: { fingerprint: string | null; label: string } | null;
+  card: { fingerprint: string | null; label: string; shown: ShownCard | null } | null;
   failure: Failure | null;
+}
+
+/** The card that paid, as its owner knows it: the part that a receipt may show. */
+export interface ShownCard {
+  /** The network's name in the provider's word, such as `visa`. */
+  brand: string;
+  /** The last four digits of its number. */
+  last4: string;
 }
 
 /** Why a card was not charged, in codes. */

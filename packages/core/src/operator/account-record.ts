@@ -197,7 +197,7 @@ async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
 async function cardOrdersOf(on: Transaction, id: bigint): Promise<Shown[]> {
   const rows = await on<CardOrderRow[]>`
     select id, kind, state, amount_micros, credit_micros, reversed_micros, email, key_name, payment_intent_id,
-           failure, decline_code, dispute, dispute_due_at, created_at, paid_at
+           card_brand, card_last4, failure, decline_code, dispute, dispute_due_at, created_at, paid_at
     from card_orders where account_id = ${String(id)} order by created_at desc limit ${ORDERS_SHOWN}`;
   return rows.map(asCardOrder);
 }
@@ -220,6 +220,8 @@ interface CardOrderRow {
   email: string | null;
   key_name: string | null;
   payment_intent_id: string | null;
+  card_brand: string | null;
+  card_last4: string | null;
   failure: string | null;
   decline_code: string | null;
   dispute: string | null;
@@ -239,6 +241,7 @@ function asCardOrder(row: CardOrderRow): Shown {
     email: row.email,
     keyName: row.key_name,
     paymentIntentId: row.payment_intent_id,
+    card: row.card_brand === null ? null : { brand: row.card_brand, last4: row.card_last4 },
     failure: row.failure,
     declineCode: row.decline_code,
     dispute: row.dispute,

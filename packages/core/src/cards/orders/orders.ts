@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../db/connection.ts';
 import { microsToUsd } from '../../ledger/money.ts';
+import type { ShownCard } from '../provider.ts';
 
 export type OrderKind = 'checkout' | 'purchase' | 'recharge';
 export type OrderState = 'open' | 'paid' | 'over';
@@ -32,6 +33,8 @@ export interface CardOrder {
   paymentMethodId: string | null;
   /** The provider's name for the card, once it is known. */
   cardFingerprint: string | null;
+  /** The card that paid; null: not paid, paid before this was kept, or its payer was erased. */
+  shownCard: ShownCard | null;
   failure: string | null;
   declineCode: string | null;
   /** How much of the payment went back or is disputed. */
@@ -100,6 +103,7 @@ export interface OrderChange {
   customerId?: string;
   paymentMethodId?: string;
   cardFingerprint?: string;
+  shownCard?: ShownCard;
   failure?: string | null;
   declineCode?: string | null;
   reversedMicros?: bigint;
@@ -186,6 +190,8 @@ interface OrderRow {
   customer_id: string | null;
   payment_method_id: string | null;
   card_fingerprint: string | null;
+  card_brand: string | null;
+  card_last4: string | null;
   failure: string | null;
   decline_code: string | null;
   reversed_micros: bigint;
@@ -361,6 +367,8 @@ function columnsOf(change: OrderChange): Record<string, string | number | null> 
   put('customer_id', change.customerId);
   put('payment_method_id', change.paymentMethodId);
   put('card_fingerprint', change.cardFingerprint);
+  put('card_brand', change.shownCard?.brand);
+  put('card_last4', change.shownCard?.last4);
   put('failure', change.failure);
   put('decline_code', change.declineCode);
   put('reversed_micros', change.reversedMicros?.toString());
@@ -383,6 +391,7 @@ function readRow(row: OrderRow): CardOrder {
   if (state === undefined) throw new Error(`order ${row.id} is in state ${row.state}`);
   const { key_lookup: lookup, key_digest: digest, key_prefix: prefix } = row;
   const { recharge_threshold_micros: thresholdMicros, recharge_top_up_micros: topUpMicros } = row;
+  const { card_brand: brand, card_last4: last4 } = row;
   return {
     id: row.id,
     kind: row.kind,
@@ -404,6 +413,7 @@ function readRow(row: OrderRow): CardOrder {
     customerId: row.customer_id,
     paymentMethodId: row.payment_method_id,
     cardFingerprint: row.card_fingerprint,
+    shownCard: brand === null || last4 === null ? null : { brand, last4 },
     failure: row.failure,
     declineCode: row.decline_code,
     reversedMicros: row.reversed_micros,

@@ -130,7 +130,7 @@ class Reconciler implements OrderReconciler {
     let { accountId } = order;
     if (order.state !== 'paid') {
       accountId = await this.#books.grant(transaction, order, payment, change);
-      Object.assign(change, paidBy(payment), { paidAtMs: this.#parts.nowMs() } satisfies OrderChange);
+      Object.assign(change, paidBy(order, payment), { paidAtMs: this.#parts.nowMs() } satisfies OrderChange);
       reported.push('paid');
     }
     if (accountId === null) throw new Error(`order ${order.id} is paid and has no account`);
@@ -149,8 +149,11 @@ class Reconciler implements OrderReconciler {
   }
 }
 
-/** The change to an order once it is paid. */
-function paidBy({ paymentIntentId, customerId, paymentMethodId, card }: PaymentFacts): OrderChange {
+/** The change to an order once it is paid. Of an erased payer no card is written down to be shown. */
+function paidBy(
+  { isErased }: CardOrder,
+  { paymentIntentId, customerId, paymentMethodId, card }: PaymentFacts,
+): OrderChange {
   return {
     state: 'paid',
     failure: null,
@@ -160,5 +163,6 @@ function paidBy({ paymentIntentId, customerId, paymentMethodId, card }: PaymentF
     ...(customerId === null ? {} : { customerId }),
     ...(paymentMethodId === null ? {} : { paymentMethodId }),
     ...(card?.fingerprint == null ? {} : { cardFingerprint: card.fingerprint }),
+    ...(card?.shown == null || isErased ? {} : { shownCard: card.shown }),
   };
 }

@@ -1,7 +1,7 @@
 /** Translates the provider's replies into the words of this house. */
 import type Stripe from 'stripe';
 import { type DisputesStanding, readDisputes } from '../disputes/dispute.ts';
-import type { CardFacts, EventRef, Failure, PaymentFacts, SessionFacts } from '../provider.ts';
+import type { CardFacts, EventRef, Failure, PaymentFacts, SessionFacts, ShownCard } from '../provider.ts';
 
 const MICROS_PER_CENT = 10_000n;
 
@@ -24,7 +24,10 @@ export function paymentFacts(intent: Stripe.PaymentIntent, wentBack: WentBack): 
     ...reversalOf(intent.amount_received, wentBack.refundedCents, readDisputes(wentBack.disputes)),
     customerId: idOf(intent.customer),
     paymentMethodId: idOf(intent.payment_method) ?? idOf(charge?.payment_method ?? null),
-    card: card === null ? null : { fingerprint: card.fingerprint ?? null, label: labelOf(card) },
+    card:
+      card === null
+        ? null
+        : { fingerprint: card.fingerprint ?? null, label: labelOf(card), shown: shownOf(card) },
     failure: error === null ? null : failureOf(error),
   };
 }
@@ -83,6 +86,12 @@ export function cardFacts({ id, card, customer }: Stripe.PaymentMethod): CardFac
 
 function labelOf({ brand, last4 }: { brand: string | null; last4: string | null }): string {
   return `${brand} ${last4}`;
+}
+
+/** The part of a card that a receipt may show; null when the provider does not say both, or not as a network's name and four digits. */
+export function shownOf({ brand, last4 }: { brand: string | null; last4: string | null }): ShownCard | null {
+  if (brand === null || last4 === null) return null;
+  return /^[a-z_]{1,32}$/.test(brand) && /^\d{4}$/.test(last4) ? { brand, last4 } : null;
 }
 
 /** Codes alone: the provider's sentences are for people at the provider. */

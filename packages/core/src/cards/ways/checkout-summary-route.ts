@@ -28,6 +28,7 @@ export function checkoutSummaryRoute(
         creditUsd: Number(microsToUsd(summary.creditMicros)),
         tier: tierOf(Number(microsToUsd(summary.amountMicros)))?.label ?? null,
         paidAt: summary.paidAtMs === null ? null : new Date(summary.paidAtMs).toISOString(),
+        card: summary.card,
         receiptSentByEmail: summary.email !== null,
         email: summary.email === null ? null : masked(summary.email),
       };

@@ -8,7 +8,7 @@ import { createReturnPage, type ReturnPage, sealForPage } from '../delivery/retu
 import { noteOf } from '../orders/order-note.ts';
 import { type CardOrder, type OrderStore, titleOf } from '../orders/orders.ts';
 import type { OrderReconciler } from '../orders/reconcile.ts';
-import { type CardProvider, ProviderUnavailable } from '../provider.ts';
+import { type CardProvider, ProviderUnavailable, type ShownCard } from '../provider.ts';
 import { agreementInWords } from '../recharge/agreement.ts';
 import type { PurchaseLimits } from './purchase-limits.ts';
 import { limitReached } from './purchase-refusals.ts';
@@ -59,6 +59,8 @@ export interface CheckoutSummary {
   creditMicros: bigint;
   email: string | null;
   paidAtMs: number | null;
+  /** The card that paid; null: not paid, or that is not kept of it. */
+  card: ShownCard | null;
 }
 
 export interface Checkout {
@@ -215,6 +217,7 @@ function summaryOf(order: CardOrder): CheckoutSummary {
     creditMicros: order.creditMicros,
     email: order.email,
     paidAtMs: order.paidAtMs,
+    card: order.shownCard,
   };
 }
 
