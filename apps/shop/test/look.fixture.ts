@@ -69,6 +69,11 @@ const TROUBLES = `(() => {
   const ribbon = document.querySelector('.ribbon');
   if (ribbon !== null && ribbon.getBoundingClientRect().width < document.documentElement.clientWidth)
     troubles.push('the ribbon ends before the page does');
+  if (ribbon !== null && ribbon.getBoundingClientRect().top + scrollY > 0)
+    troubles.push('the ribbon does not begin where the page does');
+  for (const table of document.querySelectorAll('.fields'))
+    if (isSeen(table) && table.parentElement.scrollWidth > table.parentElement.clientWidth)
+      troubles.push((table.parentElement.scrollWidth - table.parentElement.clientWidth) + ' px of the fields are behind an edge');
   for (const control of document.querySelectorAll('a, button, input, select, textarea, [tabindex="0"]')) {
     if (!isSeen(control)) continue;
     const name = control.ariaLabel ?? (control.labels?.length ? control.labels[0].textContent : control.textContent || control.title);

@@ -1,6 +1,6 @@
 import { act } from './admin-act.js';
 import { ask } from './admin-session.js';
-import { badge, code, recordsTable } from './admin-tables.js';
+import { badge, code, recordsTable, usd } from './admin-tables.js';
 import { el, notice } from './dom.js';
 import { moment } from './moments.js';
 
@@ -30,7 +30,7 @@ function refusalOf({ refused, fileName }) {
 
 function versionsOf({ inForce, newest, replicas }) {
   return recordsTable({
-    caption: `Versions in force: the newest are ${newest.file ?? 'none'} of the file and ${newest.rules ?? 'none'} of the operators`,
+    caption: `Versions in force (the newest: file ${newest.file ?? 'none'}, operators ${newest.rules ?? 'none'})`,
     rows: replicas,
     none: `Version ${inForce.file ?? 'none'} of the file and ${inForce.rules ?? 'none'} of the operators are in force here.`,
     columns: [
@@ -51,26 +51,29 @@ function servicesTable(services, page) {
     none: 'The shop ships with no services.',
     columns: [
       { label: 'Service', of: ({ service }) => code(service) },
-      { label: 'State', of: ({ inForce }) => badge(inForce.available ? 'active' : 'off sale') },
-      { label: 'Price', number: true, of: ({ inForce }) => inForce.price ?? null },
-      { label: 'By default', number: true, of: ({ byDefault }) => byDefault.price },
-      { label: 'By the file', of: ({ byFile }) => wordsOf(byFile) },
-      { label: 'By an operator', of: ({ byOperator }) => wordsOf(byOperator) },
+      {
+        label: 'Price',
+        number: true,
+        of: ({ inForce }) => (inForce.available ? usd(inForce.price) : badge('off sale')),
+      },
+      { label: 'By default', number: true, of: ({ byDefault }) => usd(byDefault.price) },
+      { label: 'Set by', of: ({ byFile, byOperator }) => setBy(byFile, byOperator) },
       {
         label: 'Cost',
         number: true,
-        of: ({ margin }) => (margin.costFrom === 'measured' ? `${margin.costUsd} measured` : margin.costUsd),
+        of: ({ margin }) => `${usd(margin.costUsd)}${margin.costFrom === 'measured' ? ' measured' : ''}`,
       },
       {
         label: 'Margin',
         number: true,
         of: ({ margin }) =>
-          margin.marginUsd === null ? null : `${margin.marginUsd} (${margin.marginPercent} %)`,
+          margin.marginUsd === null ? null : `${usd(margin.marginUsd)} (${margin.marginPercent}%)`,
       },
       {
         label: 'Fresh answers an hour',
         number: true,
-        of: ({ supply }) => (supply === null ? null : `${supply.answersPerHour} (${supply.source})`),
+        of: ({ supply }) =>
+          supply === null ? null : `${supply.answersPerHour.toLocaleString('en')} (${supply.source})`,
       },
       { label: 'MPP', of: ({ inForce }) => (inForce.mpp === true ? 'yes' : null) },
       { label: 'Change', of: (each) => changesOf(each, page) },
@@ -78,12 +81,21 @@ function servicesTable(services, page) {
   });
 }
 
+/** What the file and the operators say of a service, each where it says something; both stand, and the operators' word wins. */
+function setBy(byFile, byOperator) {
+  const said = [
+    ['file', byFile],
+    ['operator', byOperator],
+  ].filter(([, rule]) => rule !== null);
+  return said.length === 0
+    ? null
+    : el('span', {}, ...said.map(([who, rule]) => el('div', {}, `${who}: ${wordsOf(rule)}`)));
+}
+
 /** A rule in words. */
-function wordsOf(rule) {
-  if (rule === null) return null;
-  const { price, available, mpp } = rule;
+function wordsOf({ price, available, mpp }) {
   return [
-    ...(price === undefined ? [] : [`${price} USD`]),
+    ...(price === undefined ? [] : [usd(price)]),
     ...(available === undefined ? [] : [available ? 'on sale' : 'off sale']),
     ...(mpp === undefined ? [] : [mpp ? 'by MPP' : 'not by MPP']),
   ].join(', ');
@@ -109,7 +121,7 @@ function changesOf({ service, byOperator, inForce, byDefault }, page) {
     { class: 'actions' },
     button('Price', {
       title: `The price of ${service}`,
-      text: `By default ${byDefault.price} USD. Terms that were named in the last minutes are still honoured.`,
+      text: `By default ${usd(byDefault.price)}. Terms that were named in the last minutes are still honoured.`,
       amount: {
         field: 'price',
         label: 'Price in USD',

@@ -15,6 +15,20 @@ const TOKEN = 'an-operators-token-of-the-tests';
 const SIZE = { width: 1280, height: 800 };
 const MOST_BYTES = 200_000;
 const CALLS = 24;
+/** Sold once each, so that what is listed by service is as long as it gets. */
+const SOLD_ONCE = [
+  ['ping', {}],
+  ['solana-yield-finder', { token: 'USDC', minApy: 3 }],
+  ['token-sentiment', { tokenSymbol: 'ETH' }],
+  ['kalshi-markets', { limit: 10 }],
+  ['air-quality', { lat: 28.61, lon: 77.21 }],
+  ['flood-detection', { lat: 48.2, lon: 15.6 }],
+  ['trending-tokens', { chain: 'base', limit: 10 }],
+  ['forex-sentiment', { pair: 'EUR/USD' }],
+  ['trade-signals', { token: 'ETH/USDT', timeframe: '4h' }],
+] as const;
+/** The height of the operator's overview on a quiet day, by the width of the window; in pixels. */
+const MOST_OVERVIEW = { 390: 2_600, 1280: 1_400 };
 const USDC = { tokenAddress: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', chain: 'base' };
 
 let world: CardWorld;
@@ -31,6 +45,8 @@ before(async () => {
       ['fire-alerts', { lat: -11.2, lon: 22.4 }],
     ] as const)
       assert.equal((await server.call(service, key, body)).status, 200, service);
+  for (const [service, body] of SOLD_ONCE)
+    assert.equal((await server.call(service, key, body)).status, 200, service);
   await server.app.jobs.find(({ name }) => name === 'measure-services')?.run();
   browser = await launchBrowser();
 });
@@ -86,6 +102,21 @@ test('the pages of buyers and operators fit on the smallest and the widest windo
       await page.goto(world.server.url + path, { waitUntil: 'networkidle' });
       await assertReadable(page, `${path} at ${width}`);
     }
+    await page.close();
+  }
+});
+
+test('an operator sees the whole overview of a quiet day in a screen and a half, on a phone in three', async () => {
+  for (const [width, most] of Object.entries(MOST_OVERVIEW)) {
+    const page = await browser.newPage({ viewport: { width: Number(width), height: 900 } });
+    await page.addInitScript(SIGNED_IN());
+    await page.goto(`${world.server.url}/admin`, { waitUntil: 'networkidle' });
+    await page.getByRole('button', { name: `Show all ${SOLD_ONCE.length + 3}` }).waitFor();
+    await page.getByText('Nothing needs doing.').waitFor();
+    const height = Number(await page.evaluate('document.documentElement.scrollHeight'));
+    assert(height <= most, `${height} px at ${width}`);
+    for (const heading of ['Needs you', 'Today', 'Sales', 'Money', 'System'])
+      assert(await page.getByRole('heading', { name: heading, exact: true }).isVisible(), heading);
     await page.close();
   }
 });

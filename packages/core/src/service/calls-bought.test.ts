@@ -15,7 +15,7 @@ test('credit is counted in calls at the median and at the lowest price of what i
 
 test('credit is counted once where all costs the same, and a part of a call is none', () => {
   assert.equal(callsBought(5, pricedAt('3.00')), '1 call at $3.00, the median price');
-  assert.equal(callsBought(5, pricedAt('0.0025')), '2000 calls at $0.0025, the median price');
+  assert.equal(callsBought(5, pricedAt('0.0025')), '2,000 calls at $0.0025, the median price');
   assert.equal(callsBought(5, pricedAt('7.00')), '0 calls at $7.00, the median price');
 });
 

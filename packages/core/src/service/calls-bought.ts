@@ -23,7 +23,7 @@ export function callsBought(amountUsd: number, services: readonly Pick<Service, 
 
   function callsAt(priceMicros: number, unit?: string): string {
     const calls = Math.floor((amountUsd * MICROS) / priceMicros);
-    return `${calls}${unit ?? (calls === 1 ? ' call' : ' calls')}`;
+    return `${calls.toLocaleString('en')}${unit ?? (calls === 1 ? ' call' : ' calls')}`;
   }
 }
 
