@@ -81,7 +81,7 @@ function servicesTable(services, page) {
   });
 }
 
-/** What the file and the operators say of a service, each where it says something; both stand, and the operators' word wins. */
+/** The rules of the file and of the operators for a service, each where there is one; the operators' word wins. */
 function setBy(byFile, byOperator) {
   const said = [
     ['file', byFile],
