@@ -133,6 +133,9 @@ test('an operator’s price, availability and MPP are what every view and every 
   all(123_456)(await pricesOf(url));
   assert.equal((await shownOf(url)).margin.marginUsd, '0.023456', 'of the price in force');
 
+  assert.equal((await set(url, SERVICE, { price: '0.2' })).status, 200);
+  all(200_000)(await pricesOf(url));
+  assert.equal((await set(url, SERVICE, { price: '0.123456' })).status, 200);
   assert.equal((await set(url, SERVICE, { mpp: false })).status, 200);
   const withoutMpp = await pricesOf(url);
   assert.deepEqual(
@@ -142,6 +145,8 @@ test('an operator’s price, availability and MPP are what every view and every 
   assert.equal(withoutMpp.catalog, 123_456, 'the price stays as it was set');
 
   assert.equal((await set(url, SERVICE, { available: false })).status, 200);
+  all(null)(await pricesOf(url));
+  assert.equal((await set(url, SERVICE, { price: '0.2' })).status, 200);
   all(null)(await pricesOf(url));
   const refused = await call(SERVICE, await key('1'), { token: 'ETH' });
   assert.deepEqual([refused.status, ((await refused.json()) as Json).code], [404, 'NOT_SOLD_HERE']);
