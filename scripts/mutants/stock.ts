@@ -39,6 +39,11 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/proxy/src/part.ts',
+    tests: ['apps/shop/test/own-api/reload.test.ts'],
+    bugs: [['      shelf.look(),\n', '']],
+  },
+  {
     file: 'packages/core/src/mcp/server.ts',
     tests: ['apps/shop/test/own-api/reload-doors.test.ts'],
     bugs: [['service: gone, given, isGone: true', 'service: gone, given']],
@@ -84,6 +89,32 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/stock/desk.ts',
     tests: ['apps/shop/test/operator/stock.test.ts'],
-    bugs: [['        refuseUnsellable(keeper, rules);\n', '']],
+    bugs: [
+      ['        refuseUnsellable(keeper, rules);\n', ''],
+      ['if (!source.own.some((service) => service.path === path))', 'if (false as boolean)'],
+      [
+        'priceMicros: priceMicros === undefined ? before.priceMicros : priceMicros,',
+        'priceMicros: priceMicros ?? before.priceMicros,',
+      ],
+      [
+        'isAvailable: isAvailable === undefined ? before.isAvailable : isAvailable,',
+        'isAvailable: isAvailable ?? null,',
+      ],
+      [
+        'isSoldByMpp: isSoldByMpp === undefined ? before.isSoldByMpp : isSoldByMpp,',
+        'isSoldByMpp: isSoldByMpp ?? null,',
+      ],
+      ['byOperator: shown(keeper.rules.get(path)),', 'byOperator: shown(keeper.fileRules.get(path)),'],
+      ['byFile: shown(keeper.fileRules.get(path)),', 'byFile: null,'],
+    ],
+  },
+  {
+    file: 'packages/core/src/operator/stock-routes.ts',
+    tests: ['apps/shop/test/operator/stock.test.ts'],
+    bugs: [
+      ['isSoldByMpp: mpp,', 'isSoldByMpp: undefined,'],
+      ['({ price, available, mpp }) => price !== undefined || available !== undefined || mpp !== undefined,', '() => true,'],
+      ['reason: why, path, rule', 'reason: path, path, rule'],
+    ],
   },
 ];
