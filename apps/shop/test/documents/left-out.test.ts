@@ -339,11 +339,13 @@ test('what an operator is told to set for a capability is a variable', async () 
   const server = await startTestServer({ pools: database });
   const { parts } = server.app;
   await server.close();
-  const told = parts.flatMap(({ capability }) => (capability === undefined ? [] : [capability.setBy]));
+  const told = parts.flatMap(({ capability, otherCapabilities }) =>
+    [capability ?? [], otherCapabilities ?? []].flat().map(({ setBy }) => setBy),
+  );
   const names: readonly string[] = variablesOf(product.DECLARED).map(({ name }) => name);
   // A part that is always configured once it is listed says so.
   const needsNone = 'it needs no variable';
-  assert.equal(told.filter((setBy) => setBy !== needsNone).length, 5);
+  assert.equal(told.filter((setBy) => setBy !== needsNone).length, 6);
   assert.deepEqual(
     told.filter((setBy) => setBy !== needsNone && !names.includes(setBy)),
     [],

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { LISTS } from '../../../../packages/catalogue/src/data-lists/definitions.ts';
+import { DATA_LIST_NAMES, definitionOf } from '../../../../packages/catalogue/src/data-lists/definitions.ts';
 import { loadServices } from '../../../../packages/catalogue/src/services/registry.ts';
 import { EVM_CHAIN_NAMES } from '../../../../packages/catalogue/src/upstreams/adapters/evm-chains.ts';
 import { SOURCES } from '../../../../packages/catalogue/src/upstreams/declared.ts';
@@ -131,7 +131,7 @@ test('every double of the sandbox fits, and a source without one is what a chain
 test('whatever a service asks is probed, and the lists too', async () => {
   const asked = new Set([
     ...(await loadServices()).flatMap(({ needs, uses }) => [...needs.flat(), ...uses]),
-    ...Object.values(LISTS).map(({ upstream }) => upstream),
+    ...DATA_LIST_NAMES.map((name) => definitionOf(name).upstream),
   ]);
   assert.deepEqual([...asked].sort(), UPSTREAM_NAMES, 'nothing is probed that nobody asks, either');
 });

@@ -4,6 +4,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
 import { UpstreamUnavailable } from '../../../core/src/words/failure.ts';
 import { ofac } from '../upstreams/adapters/ofac.ts';
+import { uniswaptokens } from '../upstreams/adapters/uniswaptokens.ts';
 import { connectUpstream } from '../upstreams/http.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import { createDataLists } from './data-lists.ts';
@@ -236,5 +237,61 @@ describe('a published list', () => {
       await fetchDue();
     }
     await unusable(lists.current('ofac-sdn'), /published 6\d days ago, and may be 60/);
+  });
+});
+
+describe('a published list of tokens', () => {
+  const token = (at: number, chainId = 8453) => ({
+    chainId,
+    address: `0x${String(at).padStart(40, '0')}`,
+    symbol: `T${at}`,
+    name: `Token ${at}`,
+    decimals: 18,
+  });
+  const list = (tokens: unknown[], timestamp = '2026-11-20T00:00:00.000Z') =>
+    JSON.stringify({ name: 'A list', timestamp, version: { major: 1, minor: 0, patch: 0 }, tokens });
+
+  function tokenReplica() {
+    const parts = { userAgent: 'test', acceptSandbox: true, nowMs: () => nowMs };
+    const connection = connectUpstream(uniswaptokens, { baseUrl: address }, parts);
+    connections.push(connection);
+    const upstreams = { uniswaptokens: uniswaptokens.open(connection.http) } as unknown as Upstreams;
+    return createDataLists(database.sql, {
+      upstreams,
+      isConfigured: (name: UpstreamName) => name === 'uniswaptokens',
+      nowMs: () => nowMs,
+      report: () => undefined,
+    });
+  }
+
+  test('is kept with date, hash and its tokens by chain, and no list of parties', async () => {
+    serve = (response) => response.end(list([token(1), token(2), token(3, 1), token(4, 99)]));
+    const { tokenLists, lists, fetchDue, states } = tokenReplica();
+    assert.deepEqual([tokenLists.configured, lists.configured], [['tokens-uniswap'], []]);
+    await unusable(tokenLists.current('tokens-uniswap'), /not fetched yet/);
+    nowMs += 10_000;
+    assert.equal(await fetchDue(), 1);
+    const kept = await tokenLists.current('tokens-uniswap');
+    assert.equal(kept.publishedAt, '2026-11-20T00:00:00.000Z');
+    assert.match(kept.sha256, /^[0-9a-f]{64}$/);
+    assert.deepEqual([kept.entries, kept.on('base').length, kept.on('bsc').length], [3, 2, 0]);
+    assert.deepEqual(kept.on('ethereum')[0]?.symbol, 'T3');
+    assert.equal(kept.source.name, 'uniswaptokens');
+    assert.deepEqual(
+      (await states()).map(({ name, parties }) => [name, parties]),
+      [['tokens-uniswap', 3]],
+    );
+    await unusable(tokenLists.current('tokens-coingecko-base'), /not configured/);
+  });
+
+  test('that lost half of its tokens does not take the place of the one in use', async () => {
+    serve = (response) => response.end(list(Array.from({ length: 10 }, (_, at) => token(at + 1))));
+    const { tokenLists, fetchDue, states } = tokenReplica();
+    await fetchDue();
+    serve = (response) => response.end(list([token(1)], '2026-11-21T00:00:00.000Z'));
+    nowMs += 7 * 3_600_000;
+    assert.equal(await fetchDue(), 0);
+    assert.equal((await tokenLists.current('tokens-uniswap')).entries, 10);
+    assert.match((await states())[0]?.failure ?? '', /has 1 entries, the one in use 10/);
   });
 });

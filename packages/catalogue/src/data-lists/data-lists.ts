@@ -4,22 +4,24 @@
  */
 import type { Database } from '@farebox/core/db/connection';
 import type { WatchedQueue } from '@farebox/core/db/leased-queue';
-import type { ListName, Lists } from '../services/listed-parties.ts';
+import type { Lists } from '../services/listed-parties.ts';
+import type { TokenLists } from '../services/listed-tokens.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
-import { LIST_NAMES, LISTS } from './definitions.ts';
+import { DATA_LIST_NAMES, type DataListName, definitionOf } from './definitions.ts';
 import { ListFetching, type ListReport } from './list-fetching.ts';
 import { type ListRow, tooOld } from './list-row.ts';
-import { ListsInUse } from './lists-in-use.ts';
+import { KeptLists, ListsInUse, TokenListsInUse } from './lists-in-use.ts';
 
 /** Where a list stands, for the operator. */
 export interface ListState {
-  name: ListName;
+  name: DataListName;
   title: string;
   /** `unusable`: never fetched, or older than its bound. */
   state: 'usable' | 'unusable';
   publishedAt: string | null;
   confirmedAt: string | null;
   sha256: string | null;
+  /** How many entries it has. */
   parties: number | null;
   failures: number;
   failure: string | null;
@@ -29,6 +31,7 @@ export interface DataLists {
   /** The lists that are due. */
   queue: WatchedQueue;
   lists: Lists;
+  tokenLists: TokenLists;
   /** Fetches what is due, one list after the other, and says how many were fetched or confirmed. */
   fetchDue(stopping?: AbortSignal): Promise<number>;
   states(): Promise<ListState[]>;
@@ -45,13 +48,14 @@ export function createDataLists(
   },
 ): DataLists {
   const { nowMs } = parts;
-  const configured = LIST_NAMES.filter((name) => parts.isConfigured(LISTS[name].upstream));
-  const lists = new ListsInUse(sql, { configured, nowMs });
+  const configured = DATA_LIST_NAMES.filter((name) => parts.isConfigured(definitionOf(name).upstream));
+  const kept = new KeptLists(sql, { configured, nowMs });
   const fetching = new ListFetching(sql, { ...parts, configured });
 
   return {
     queue: fetching.queue,
-    lists,
+    lists: new ListsInUse(kept),
+    tokenLists: new TokenListsInUse(kept),
 
     async fetchDue(stopping) {
       let fetched = 0;
@@ -59,7 +63,7 @@ export function createDataLists(
       for (let taken = 0; taken < configured.length && stopping?.aborted !== true; taken++) {
         const row = await fetching.claim();
         if (row === undefined) break;
-        const isGood = await fetching.fetch(row, stopping).finally(() => lists.forget(row.name));
+        const isGood = await fetching.fetch(row, stopping).finally(() => kept.forget(row.name));
         if (isGood) fetched += 1;
       }
       return fetched;
@@ -76,10 +80,10 @@ export function createDataLists(
   };
 }
 
-function stateOf(name: ListName, row: ListRow | undefined, nowMs: number): ListState {
+function stateOf(name: DataListName, row: ListRow | undefined, nowMs: number): ListState {
   return {
     name,
-    title: LISTS[name].title,
+    title: definitionOf(name).title,
     state: tooOld(name, row, nowMs) === null ? 'usable' : 'unusable',
     publishedAt: row?.published_at?.toISOString() ?? null,
     confirmedAt: row?.confirmed_at?.toISOString() ?? null,

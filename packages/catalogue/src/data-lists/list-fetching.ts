@@ -4,10 +4,9 @@ import { gzip } from 'node:zlib';
 import type { Database } from '@farebox/core/db/connection';
 import { type Held, LeasedQueue, type WatchedQueue } from '@farebox/core/db/leased-queue';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
-import type { ListName } from '../services/listed-parties.ts';
 import { InvalidList } from '../upstreams/adapters/published-list.ts';
 import type { Upstreams } from '../upstreams/index.ts';
-import { LISTS } from './definitions.ts';
+import { type DataListName, definitionOf } from './definitions.ts';
 import type { ListRow } from './list-row.ts';
 
 /** A good list is asked for again after this; one that could not be fetched sooner. */
@@ -21,20 +20,20 @@ const MOST_FAILURE_CHARACTERS = 300;
 
 /** The outcome of one fetch. */
 export interface ListReport {
-  list: ListName;
+  list: DataListName;
   outcome: 'replaced' | 'confirmed' | 'refused' | 'failed';
   reason?: string;
 }
 
 interface FetchingParts {
   upstreams: Upstreams;
-  configured: readonly ListName[];
+  configured: readonly DataListName[];
   nowMs(): number;
   report(report: ListReport): void;
 }
 
 /** A file as its upstream gives it. */
-type Fetched = Awaited<ReturnType<(typeof LISTS)[ListName]['fetch']>>;
+type Fetched = Awaited<ReturnType<ReturnType<typeof definitionOf>['fetch']>>;
 
 export class ListFetching {
   readonly #sql: Database;
@@ -68,7 +67,7 @@ export class ListFetching {
   /** Fetches a list that was taken up. @returns whether it was fetched or confirmed. @throws a fault of ours */
   async fetch(row: Held<ListRow>, stopping: AbortSignal | undefined): Promise<boolean> {
     try {
-      const fetched = await LISTS[row.name].fetch(this.#parts.upstreams, stopping);
+      const fetched = await definitionOf(row.name).fetch(this.#parts.upstreams, stopping);
       if (row.sha256 !== null && row.sha256.toString('hex') === fetched.value.sha256)
         return await this.#confirm(row);
       return await this.#replace(row, fetched);
@@ -93,10 +92,10 @@ export class ListFetching {
   /** Puts a new version in the place of the one in use, unless there is a doubt about it. */
   async #replace(row: Held<ListRow>, { value: file, source }: Fetched): Promise<boolean> {
     const { name } = row;
-    const { publishedAt, parties } = await LISTS[name].read(file);
-    const doubt = doubtOf(row, publishedAt, parties.length, this.#parts.nowMs());
+    const { publishedAt, entries } = await definitionOf(name).read(file);
+    const doubt = doubtOf(row, publishedAt, entries.length, this.#parts.nowMs());
     if (doubt !== null) return this.#fail(row, 'refused', doubt);
-    const content = await promisify(gzip)(JSON.stringify(parties));
+    const content = await promisify(gzip)(JSON.stringify(entries));
     const { url, sandbox, licence } = source;
     const from = this.#sql.json({ url, sandbox, ...(licence === undefined ? {} : { licence }) });
     await this.#queue.settle(row, {
@@ -106,7 +105,7 @@ export class ListFetching {
         published_at: publishedAt,
         confirmed_at: this.#at(),
         sha256: Buffer.from(file.sha256, 'hex'),
-        parties: parties.length,
+        parties: entries.length,
         content,
         source: from,
       },

@@ -1,9 +1,8 @@
 /** The record of a published list, and whether it may be used. */
-import type { ListName } from '../services/listed-parties.ts';
-import { LISTS } from './definitions.ts';
+import { type DataListName, definitionOf } from './definitions.ts';
 
 export interface ListRow {
-  name: ListName;
+  name: DataListName;
   published_at: Date | null;
   confirmed_at: Date | null;
   sha256: Buffer | null;
@@ -13,9 +12,9 @@ export interface ListRow {
 }
 
 /** Why a list must not be used; null when it may. */
-export function tooOld(name: ListName, row: ListRow | undefined, nowMs: number): string | null {
+export function tooOld(name: DataListName, row: ListRow | undefined, nowMs: number): string | null {
   if (row?.published_at == null || row.confirmed_at === null) return 'not fetched yet';
-  const { confirmedWithinMs, publishedWithinMs } = LISTS[name];
+  const { confirmedWithinMs, publishedWithinMs } = definitionOf(name);
   const days = (ms: number) => Math.floor(ms / 86_400_000);
   const confirmedMs = nowMs - row.confirmed_at.getTime();
   if (confirmedMs > confirmedWithinMs) {

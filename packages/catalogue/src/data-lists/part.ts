@@ -33,7 +33,11 @@ export function openSources(
     /** False in production: a reply of a sandbox part is then a failure. */
     acceptSandbox: boolean;
   },
-): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; forOperator: ShownToOperator } {
+): Part & {
+  upstreams: ConnectedUpstreams;
+  dataLists: DataLists;
+  forOperator: ShownToOperator;
+} {
   const { contactEmail } = shop;
   const costs = createSourceCosts(pools.sql, { nowMs });
   const upstreams = connectUpstreams(settings.upstreams, {
@@ -56,7 +60,7 @@ export function openSources(
       else logger.warn({ list, outcome, reason }, 'data list');
     },
   });
-  const { lists } = dataLists;
+  const { lists, tokenLists } = dataLists;
   const kept = createKeptBudgets(pools.sql, { budgets: upstreams.budgets, nowMs });
   const terms = termsOfSources((name) => settings.upstreams[name].isTermsOpen === true);
   const open = terms.filter(({ isAgreedTo }) => isAgreedTo === false).map(({ name }) => name);
@@ -83,6 +87,14 @@ export function openSources(
       setBy: 'UPSTREAM_OFAC_BASE_URL',
       forPayer: () => lists,
     },
+    otherCapabilities: [
+      {
+        name: 'tokenLists',
+        configured: tokenLists.configured.length > 0,
+        setBy: 'UPSTREAM_UNISWAPTOKENS_BASE_URL',
+        forPayer: () => tokenLists,
+      },
+    ],
     prepare: (patience) => patience.take(kept.takeOver),
     jobs: jobsOf({ kept, costs, dataLists }),
     metrics: metrics.registry,

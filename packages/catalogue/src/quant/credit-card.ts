@@ -27,8 +27,10 @@ export interface CreditPart {
 }
 
 export interface CreditCard {
-  /** 0 to 1,000. */
+  /** 0 to 1,000: what could not be evaluated gives no points. */
   score: number;
+  /** The score if all that could not be evaluated had full marks: the true one lies between the two. */
+  highestScore: number;
   tier: 'Sanctioned' | 'Thin file' | 'Weak' | 'Fair' | 'Good' | 'Strong';
   parts: CreditPart[];
   /** Share of the points that could be evaluated, 0 to 1. */
@@ -73,8 +75,10 @@ export function creditCard(facts: CreditFacts): CreditCard {
   const sum = Math.round(parts.reduce((total, { points }) => total + (points ?? 0), 0));
   const score = facts.sanctioned ? 0 : Math.min(1_000, sum);
   const evaluated = parts.filter(({ points }) => points !== null);
+  const open = parts.reduce((total, { points, maxPoints }) => total + (points === null ? maxPoints : 0), 0);
   return {
     score,
+    highestScore: facts.sanctioned ? 0 : Math.min(1_000, sum + open),
     tier: tierOf(facts, score),
     parts,
     coverage:

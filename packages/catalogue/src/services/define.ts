@@ -7,12 +7,14 @@ import {
 import type { UpstreamDefinition } from '../upstreams/define.ts';
 import { UPSTREAMS, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
 import type { Lists } from './listed-parties.ts';
+import type { TokenLists } from './listed-tokens.ts';
 import type { MapPictures } from './map-pictures.ts';
 import type { ReportingDevices } from './reported-devices.ts';
 
 /** The abilities that services may use beside sources, if the operator has configured it. */
 export interface Capabilities extends HouseCapabilities {
   lists: Lists;
+  tokenLists: TokenLists;
   devices: ReportingDevices;
   pictures: MapPictures;
 }

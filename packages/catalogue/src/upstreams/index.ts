@@ -7,10 +7,12 @@ import { censusgeocoder } from './adapters/censusgeocoder.ts';
 import { cmr } from './adapters/cmr.ts';
 import { coinbase } from './adapters/coinbase.ts';
 import { coingecko } from './adapters/coingecko.ts';
+import { coingeckotokens } from './adapters/coingeckotokens.ts';
 import { defillama } from './adapters/defillama.ts';
 import { dexscreener } from './adapters/dexscreener.ts';
 import { edgar } from './adapters/edgar.ts';
 import { erddap } from './adapters/erddap.ts';
+import { etherscan } from './adapters/etherscan.ts';
 import { eusanctions } from './adapters/eusanctions.ts';
 import { evmUpstream } from './adapters/evm.ts';
 import { feargreed } from './adapters/feargreed.ts';
@@ -40,6 +42,7 @@ import { sectickers } from './adapters/sectickers.ts';
 import { solana } from './adapters/solana.ts';
 import { sourcify } from './adapters/sourcify.ts';
 import { uksanctions } from './adapters/uksanctions.ts';
+import { uniswaptokens } from './adapters/uniswaptokens.ts';
 import { unsc } from './adapters/unsc.ts';
 import type { Budget } from './budget.ts';
 import { inCall } from './call-scope.ts';
@@ -59,11 +62,13 @@ export const UPSTREAMS = {
   cmr,
   coinbase,
   coingecko,
+  coingeckotokens,
   defillama,
   dexscreener,
   edgar,
   erddap,
   ethereum: evmUpstream('ethereum'),
+  etherscan,
   eusanctions,
   feargreed,
   fhfa,
@@ -94,6 +99,7 @@ export const UPSTREAMS = {
   solana,
   sourcify,
   uksanctions,
+  uniswaptokens,
   unsc,
 } as const;
 

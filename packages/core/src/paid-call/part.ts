@@ -254,7 +254,9 @@ function shareWithDoors(
   const { refundAfterMs } = settings;
   let known: readonly PartCapability[] | null = null;
   const capabilities = () => {
-    known ??= needs.capable().flatMap(({ capability }) => capability ?? []);
+    known ??= needs
+      .capable()
+      .flatMap(({ capability, otherCapabilities }) => [capability ?? [], otherCapabilities ?? []].flat());
     return known;
   };
   const capable = (name: string) => capabilities().find((each) => each.name === name);

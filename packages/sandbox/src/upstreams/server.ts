@@ -12,6 +12,7 @@ import { defillama } from './defillama.ts';
 import { dexscreener } from './dexscreener.ts';
 import { edgar } from './edgar.ts';
 import { erddap } from './erddap.ts';
+import { etherscan } from './etherscan.ts';
 import { eusanctions } from './eusanctions.ts';
 import { openUpstreamFaults } from './faults.ts';
 import { feargreed } from './feargreed.ts';
@@ -39,6 +40,7 @@ import { power } from './power.ts';
 import { sales } from './sales.ts';
 import { sectickers } from './sectickers.ts';
 import { sourcify } from './sourcify.ts';
+import { coingeckotokens, uniswaptokens } from './token-lists.ts';
 import { uksanctions } from './uksanctions.ts';
 import { unsc } from './unsc.ts';
 import { openWorld, type World } from './world.ts';
@@ -59,6 +61,7 @@ const VERSION_PATHS: Readonly<Record<string, string>> = {
   ai: '/v1',
   censusgeocoder: '/geocoder',
   coingecko: '/api/v3',
+  etherscan: '/v2',
   gdelt: '/api/v2',
   geckoterminal: '/api/v2',
   hackernews: '/api/v1',
@@ -76,10 +79,12 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   cmr,
   coinbase,
   coingecko,
+  coingeckotokens,
   defillama,
   dexscreener,
   edgar,
   erddap,
+  etherscan,
   eusanctions,
   feargreed,
   fhfa,
@@ -107,12 +112,14 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   sectickers,
   sourcify,
   uksanctions,
+  uniswaptokens,
   unsc,
 };
 
 /** The keys that the stand-ins of sources with a key accept, by the environment variables that hold them. */
 export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
   UPSTREAM_ACS_API_KEY: 'sandbox-census',
+  UPSTREAM_ETHERSCAN_API_KEY: 'sandbox-etherscan',
   UPSTREAM_FIRMS_API_KEY: 'sandbox-firms-map-key',
   UPSTREAM_OPENMETEOAIR_API_KEY: 'sandbox-openmeteo-air',
   UPSTREAM_OPENMETEOARCHIVE_API_KEY: 'sandbox-openmeteo-archive',

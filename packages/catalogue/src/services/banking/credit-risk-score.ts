@@ -9,7 +9,7 @@ import { walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../shared/wallet/wallet-screening.ts';
-import { surveyWallet } from '../shared/wallet/wallet-survey.ts';
+import { SURVEY_USES, surveyWallet } from '../shared/wallet/wallet-survey.ts';
 
 const DAY_MS = 86_400_000;
 const DISCLAIMER =
@@ -38,6 +38,14 @@ export default defineService({
         walletAddress: z.string().describe('The wallet that was asked about'),
         chain: z.string().describe('The chain that was read'),
         score: z.number().int().min(0).max(1_000).describe('Sum of the points, 0 to 1,000; higher is better'),
+        highestScore: z
+          .number()
+          .int()
+          .min(0)
+          .max(1_000)
+          .describe(
+            'The score if every factor that could not be evaluated had full marks: the score of a wallet of which all is known lies between the two',
+          ),
         tier: z
           .enum(['Sanctioned', 'Thin file', 'Weak', 'Fair', 'Good', 'Strong'])
           .describe('Band of the score'),
@@ -60,7 +68,12 @@ export default defineService({
           .object({
             transactionCount: z.number().int().describe('Transactions that it sent'),
             firstActivityAt: z.iso.datetime().nullable().describe('Its first transaction; null without one'),
-            ageDays: z.number().nullable().describe('Days since its first transaction; null without one'),
+            ageDays: z
+              .number()
+              .nullable()
+              .describe(
+                'Days since its first transaction; null without one, or where nobody could say (see the notes)',
+              ),
             holdingsUsd: z.number().describe('What it holds, in USD'),
             blockNumber: z.number().int().describe('The block at which it was read'),
           })
@@ -101,17 +114,17 @@ export default defineService({
     chainId: 'chain',
   },
   needs: [EVM_CHAIN_NAMES, 'defillama'],
-  uses: ['solana'],
+  uses: ['solana', 'etherscan', ...SURVEY_USES],
   requires: ['lists'],
+  mayUse: ['tokenLists'],
   timeoutMs: 25_000,
-  async run({ walletAddress, chain, includeDefi }, { upstreams, lists, nowMs }) {
+  async run({ walletAddress, chain, includeDefi }, { upstreams, lists, tokenLists, nowMs }) {
     const [head, opened] = await Promise.all([namedChain(chain, upstreams), addressLists(lists)]);
     const [activity, survey, oracles, lending] = await Promise.all([
-      walletActivity(head, walletAddress),
+      walletActivity(head, walletAddress, upstreams),
       surveyWallet(
         { wallet: walletAddress, chains: [head.chain.name], withTokens: true },
-        upstreams,
-        nowMs(),
+        { upstreams, tokenLists, nowMs },
       ),
       oracleVerdicts(head, walletAddress, upstreams),
       includeDefi ? lendingPosition(head, walletAddress) : null,
@@ -131,6 +144,10 @@ export default defineService({
       liquidations: lending?.liquidations ?? null,
     });
     const notes = [...oracles.notes, ...activity.notes, ...survey.notes];
+    if (activity.first === null && activity.transactions > 0)
+      notes.push(
+        'WALLET_AGE was not evaluated: up to 200 points are missing from score, and stand in highestScore.',
+      );
     if (includeDefi && lending === null) notes.push(`defi is null: Aave v3 does not answer on ${chain}.`);
     if (lending?.searchedFromBlock != null && lending.searchedFromBlock > 0n) {
       notes.push(`Liquidations are those since block ${lending.searchedFromBlock}; older ones are not seen.`);
@@ -141,6 +158,7 @@ export default defineService({
           walletAddress,
           chain: head.chain.name,
           score: card.score,
+          highestScore: card.highestScore,
           tier: card.tier,
           factors: card.parts,
           positiveFactors: card.parts
@@ -172,8 +190,8 @@ export default defineService({
       },
       {
         method:
-          'Points are added up: age 200 at four years, transactions 50 log10(1 + n) to 150, holdings 40 log10(1 + USD) to 200, lending by its health factor to 250, no liquidations to 200. Sanctioned is 0. A thin file has sent fewer than 5 transactions or is younger than 30 days. What is unknown gives no points and lowers coverage.',
-        sources: [...opened.sources, head.source, ...survey.sources, ...oracles.sources],
+          'Points are added up: age 200 at four years, transactions 50 log10(1 + n) to 150, holdings 40 log10(1 + USD) to 200, lending by its health factor to 250, no liquidations to 200. Sanctioned is 0. A thin file has sent fewer than 5 transactions or is younger than 30 days. What is unknown gives no points, lowers coverage, and is told by highestScore.',
+        sources: [...opened.sources, head.source, ...activity.sources, ...survey.sources, ...oracles.sources],
         notes,
       },
     );

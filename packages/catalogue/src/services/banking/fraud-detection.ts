@@ -140,6 +140,7 @@ export default defineService({
     return historicalPatterns === undefined ? { transactionData } : { transactionData, historicalPatterns };
   },
   needs: [EVM_CHAIN_NAMES],
+  uses: ['etherscan'],
   requires: ['lists'],
   timeoutMs: 25_000,
   async run({ transactionData, historicalPatterns }, { upstreams, lists, nowMs }) {
@@ -178,8 +179,8 @@ export default defineService({
       }
       try {
         const head = await namedChain(asked.data, upstreams);
-        const activity = await walletActivity(head, wallet);
-        sources.push(head.source);
+        const activity = await walletActivity(head, wallet, upstreams);
+        sources.push(head.source, ...activity.sources);
         notes.push(...activity.notes);
         const days =
           activity.first === null ? null : Math.floor((nowMs() - activity.first.timestampMs) / DAY_MS);

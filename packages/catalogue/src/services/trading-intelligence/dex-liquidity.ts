@@ -268,7 +268,7 @@ async function uniswapPools(
       const facts = [tokens.get(token.toLowerCase()), tokens.get(quote.toLowerCase())] as const;
       return poolOf(state, facts, usdOf(quote));
     }),
-    sources: 'failure' in prices ? [source] : [source, prices.value.source],
+    sources: 'failure' in prices ? [source] : [source, prices.value.sources[0]],
     notes,
   };
 }

@@ -310,7 +310,7 @@ async function pricesOf(
 ): Promise<{ usd(chain: ChainName): number | null; source: Source } | { failure: string }> {
   try {
     const prices = await usdPrices([...new Set(chains.map(nativeCoin))].sort(), upstreams, nowMs);
-    return { usd: (chain) => prices.of(nativeCoin(chain)).usd, source: prices.source };
+    return { usd: (chain) => prices.of(nativeCoin(chain)).usd, source: prices.sources[0] };
   } catch (error) {
     if (error instanceof UpstreamUnavailable) return { failure: error.reason };
     throw error;

@@ -63,6 +63,8 @@ describe('multi-chain balance', () => {
         balance: '12.345678',
         balanceRaw: String(usdc),
         priceUsd: 0.99,
+        priceAgreement: 'one_source',
+        pricesBy: [{ source: 'defillama', priceUsd: 0.99 }],
         valueUsd: 12.222221,
       },
     ]);
@@ -74,7 +76,7 @@ describe('multi-chain balance', () => {
       { walletAddress: WALLET, chains: ['base'], includeTokens: false },
       walletContext(chain, { defillama: pricesOf(PRICES) }),
     );
-    assert.deepEqual([coins.fields.totalValueUsd, coins.fields.totalIsPartial], [3_000, false]);
+    assert.deepEqual([coins.fields.totalValueUsd, coins.fields.totalIsPartial], [3_000, true]);
     assert.equal(sources[0]?.name, 'base');
     assert.equal(sources[0]?.sandbox, true);
     assert.match(notes.join(' '), /Only the tokens in tokensChecked were looked for/);
@@ -88,6 +90,7 @@ describe('multi-chain balance', () => {
     // DAI is on the list of Base, but nobody deployed it on this chain.
     assert(base.tokensChecked.includes('USDC') && !base.tokensChecked.includes('DAI'));
     assert.match(notes.join(' '), /no answer from the contracts of: .*DAI/);
+    assert.match(notes.join(' '), /No published list of tokens of base could be used: only 8 well-known/);
   });
 
   it('leaves out of the total, and says so, what has no sure price', async () => {

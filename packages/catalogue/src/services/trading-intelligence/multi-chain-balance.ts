@@ -5,8 +5,18 @@ import { z } from 'zod';
 import { defineService } from '../define.ts';
 import { walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
+import {
+  NOT_SEARCHED,
+  priceAgreement,
+  priced,
+  pricesBy,
+  searched,
+  tokenLists,
+  tokensChecked,
+  tokensCheckedCount,
+} from '../shared/wallet/wallet-form.ts';
 import { inUnits, type TokenHolding } from '../shared/wallet/wallet-holdings.ts';
-import { SURVEY_NEEDS, surveyWallet, type Valued } from '../shared/wallet/wallet-survey.ts';
+import { SURVEY_NEEDS, SURVEY_USES, surveyWallet, type Valued } from '../shared/wallet/wallet-survey.ts';
 
 const usd = z.number().nonnegative().nullable();
 const token = z.object({
@@ -15,7 +25,9 @@ const token = z.object({
   decimals: z.number().int().describe('Decimal places of the smallest unit'),
   balance: z.string().describe('In whole tokens, exactly'),
   balanceRaw: z.string().describe('In the smallest unit'),
-  priceUsd: usd.describe('Price of one in USD'),
+  priceUsd: usd.describe('Price of one in USD; the lower of two that disagree'),
+  priceAgreement,
+  pricesBy,
   valueUsd: usd.describe('Value in USD'),
 });
 
@@ -25,7 +37,7 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.50',
   summary:
-    'Coins and well-known tokens of a wallet on several chains, each read at one block, with their value in USD.',
+    'Coins and tokens (of published lists) of a wallet on several chains, each read at one block, with their value in USD.',
   keywords:
     'balance balances funds money address wallet holdings holds own coins tokens how much all chains networks assets inside empty',
   input: z.object({
@@ -47,10 +59,9 @@ export default defineService({
           nativeRaw: z.string().nullable().describe('In the smallest unit, such as wei'),
           nativeUsd: usd.describe('Value of that coin in USD'),
           tokens: z.array(token).describe('Those that the wallet holds some of'),
-          tokensChecked: z
-            .array(z.string())
-            .nullable()
-            .describe('Symbols that were looked for; null where every token account of the wallet was read'),
+          tokensChecked,
+          tokensCheckedCount,
+          tokenLists,
           blockNumber: z.number().int().nullable().describe('Where all of it was read; the slot on solana'),
           error: z
             .enum(['not_configured', 'unavailable', 'other_kind_of_address'])
@@ -63,7 +74,7 @@ export default defineService({
     totalIsPartial: z
       .boolean()
       .describe(
-        'True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for (tokensChecked)',
+        'True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain, or none, were looked for',
       ),
   }),
   example: { walletAddress: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', chains: ['base'] },
@@ -75,8 +86,13 @@ export default defineService({
     network: 'chains',
   },
   needs: SURVEY_NEEDS,
-  async run({ walletAddress: wallet, chains, includeTokens }, { upstreams, nowMs }) {
-    const survey = await surveyWallet({ wallet, chains, withTokens: includeTokens }, upstreams, nowMs());
+  uses: SURVEY_USES,
+  mayUse: ['tokenLists'],
+  async run({ walletAddress: wallet, chains, includeTokens }, { upstreams, tokenLists: lists, nowMs }) {
+    const survey = await surveyWallet(
+      { wallet, chains, withTokens: includeTokens },
+      { upstreams, tokenLists: lists, nowMs },
+    );
     return answer(
       {
         walletAddress: wallet,
@@ -89,7 +105,7 @@ export default defineService({
             nativeRaw: String(one.native.amount),
             nativeUsd: one.native.valueUsd,
             tokens: one.tokens.map(shown),
-            tokensChecked: one.tokensChecked,
+            ...searched(one),
             blockNumber: Number(one.blockNumber),
             error: null,
           };
@@ -99,7 +115,7 @@ export default defineService({
       },
       {
         method:
-          "Balances read from each chain at one block (balanceOf and decimals of the token contracts), times DefiLlama's current prices.",
+          "Balances read from each chain at one block (balanceOf and decimals of the token contracts, of the well-known tokens and of published token lists), times current prices: DefiLlama's, held against the deepest pools by DexScreener; the lower where they differ by more than 5 %.",
         sources: survey.sources,
         notes: survey.notes,
       },
@@ -113,7 +129,7 @@ const NOTHING = {
   nativeRaw: null,
   nativeUsd: null,
   tokens: [],
-  tokensChecked: [],
+  ...NOT_SEARCHED,
   blockNumber: null,
 };
 
@@ -124,7 +140,7 @@ function shown(holding: Valued<TokenHolding>) {
     decimals: holding.decimals,
     balance: inUnits(holding),
     balanceRaw: String(holding.amount),
-    priceUsd: holding.priceUsd,
+    ...priced(holding),
     valueUsd: holding.valueUsd,
   };
 }

@@ -1,17 +1,29 @@
 import { outsiderText } from '@farebox/core/service/fields';
 import { answer, type Source } from '@farebox/core/words/answer';
 import { CHAINS } from '@farebox/core/words/chain-names';
+import { isAddress } from 'viem';
 import { z } from 'zod';
+import type { ListedToken } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
 import { isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
+import {
+  NOT_SEARCHED,
+  priceAgreement,
+  priced,
+  pricesBy,
+  searched,
+  tokenLists,
+  tokensChecked,
+  tokensCheckedCount,
+} from '../shared/wallet/wallet-form.ts';
 import { walletHistory } from '../shared/wallet/wallet-history.ts';
-import { type Holding, inUnits } from '../shared/wallet/wallet-holdings.ts';
+import { type Holding, inUnits, nameOf } from '../shared/wallet/wallet-holdings.ts';
 import { listedCoins } from '../shared/wallet/wallet-prices.ts';
 import {
-  nameOf,
   SURVEY_NEEDS,
+  SURVEY_USES,
   type SurveyedChain,
   type SurveyUpstreams,
   surveyWallet,
@@ -44,7 +56,7 @@ export default defineService({
     totalIsPartial: z
       .boolean()
       .describe(
-        'True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for (tokensChecked)',
+        'True when the wallet may hold more: something could not be read or priced, or only some tokens of a chain were looked for',
       ),
     change24hPct: percent.describe(
       'Of what is held now, by the change of its prices; transfers are not in it',
@@ -56,7 +68,9 @@ export default defineService({
           symbol: outsiderText(60).nullable().describe('Ticker; null where nobody knows it'),
           address: z.string().nullable().describe('Null for the coin of the chain itself'),
           balance: z.string().describe('In whole units, exactly'),
-          priceUsd: usd.describe('Price of one in USD'),
+          priceUsd: usd.describe('Price of one in USD; the lower of two that disagree'),
+          priceAgreement,
+          pricesBy,
           valueUsd: usd.describe('Value in USD'),
           allocationPct: usd.describe('Percent of totalValueUsd'),
           change24hPct: percent.describe('Of the price'),
@@ -89,7 +103,9 @@ export default defineService({
             .int()
             .nullable()
             .describe('The block at which it was read; null where it was not'),
-          tokensChecked: z.array(z.string()).nullable().describe('Null: every token account was read'),
+          tokensChecked,
+          tokensCheckedCount,
+          tokenLists,
           error: z.string().nullable().describe('Why it could not be read; null where it was'),
         }),
       )
@@ -105,13 +121,18 @@ export default defineService({
     network: 'chains',
   },
   needs: SURVEY_NEEDS,
-  async run({ walletAddress: wallet, includeHistory, chains }, { upstreams, nowMs }) {
-    const survey = await surveyWallet({ wallet, chains, withTokens: true }, upstreams, nowMs());
+  uses: SURVEY_USES,
+  mayUse: ['tokenLists'],
+  async run({ walletAddress: wallet, includeHistory, chains }, { upstreams, tokenLists: lists, nowMs }) {
+    const survey = await surveyWallet(
+      { wallet, chains, withTokens: true },
+      { upstreams, tokenLists: lists, nowMs },
+    );
     const read = survey.chains.filter((one) => one.error === null);
     const held = read
       .flatMap(({ native, tokens }) => [native, ...tokens])
       .filter(({ amount }) => amount > 0n)
-      .sort((a, b) => (b.valueUsd ?? -1) - (a.valueUsd ?? -1));
+      .sort(byValue);
     const [changes, history] = await Promise.all([
       changesOf(read, upstreams),
       includeHistory ? historyOf(wallet, read, upstreams, nowMs()) : NO_HISTORY,
@@ -128,7 +149,7 @@ export default defineService({
           symbol: holding.symbol,
           address: holding.address,
           balance: inUnits(holding),
-          priceUsd: holding.priceUsd,
+          ...priced(holding),
           valueUsd: holding.valueUsd,
           allocationPct:
             holding.valueUsd === null || survey.totalValueUsd === 0
@@ -144,18 +165,18 @@ export default defineService({
           })) ?? null,
         chains: survey.chains.map((one) =>
           one.error !== null
-            ? { chain: one.chain, blockNumber: null, tokensChecked: [], error: one.error }
+            ? { chain: one.chain, blockNumber: null, ...NOT_SEARCHED, error: one.error }
             : {
                 chain: one.chain,
                 blockNumber: Number(one.blockNumber),
-                tokensChecked: one.tokensChecked,
+                ...searched(one),
                 error: null,
               },
         ),
       },
       {
         method:
-          "Balances read from each chain at one block, times DefiLlama's current prices; change24hPct is the sum of the values now over the sum of the same amounts at the prices of 24 hours ago.",
+          "Balances read from each chain at one block, times current prices: DefiLlama's, held against the deepest pools by DexScreener; the lower where they differ by more than 5 %. change24hPct is the sum of the values now over the sum of the same amounts at the prices of 24 hours ago.",
         sources: [...survey.sources, ...changes.sources, ...history.sources],
         notes: [...survey.notes, ...change.notes, ...history.notes],
       },
@@ -163,6 +184,8 @@ export default defineService({
   },
 });
 
+/** Their names stand in the address of one request. */
+const MOST_CHANGES = 60;
 const NO_HISTORY = { points: null, sources: [], notes: [] };
 
 /** The change of prices over 24 hours in percent, by coin. */
@@ -171,11 +194,14 @@ async function changesOf(
   { defillama }: Pick<Upstreams, 'defillama'>,
 ): Promise<{ of: Map<string, number>; sources: Source[] }> {
   const replies = await Promise.all(
-    read.map(({ chain, native, tokens }) =>
-      defillama.changes24h(
-        chain === 'solana' ? [native, ...tokens].map(({ coin }) => coin) : listedCoins(chain),
-      ),
-    ),
+    read.flatMap(({ chain, native, tokens }) => {
+      const held = tokens.slice(0, MOST_CHANGES).map(({ coin }) => coin);
+      if (chain === 'solana') return [defillama.changes24h([native.coin, ...held])];
+      // Those that every wallet is asked about come in a request that answers share.
+      const listed = listedCoins(chain);
+      const others = held.filter((coin) => !listed.includes(coin));
+      return [listed, others].filter(({ length }) => length > 0).map((coins) => defillama.changes24h(coins));
+    }),
   );
   return {
     of: new Map(replies.flatMap(({ value }) => Object.entries(value.coins))),
@@ -205,7 +231,9 @@ function changeOf(
     notes:
       left.length === 0
         ? []
-        : [`Not in change24hPct, for want of a price or its change: ${left.join(', ')}.`],
+        : [
+            `Not in change24hPct, for want of a price or its change: ${left.slice(0, 20).join(', ')}${left.length > 20 ? ` and ${left.length - 20} more` : ''}.`,
+          ],
   };
 }
 
@@ -215,9 +243,21 @@ async function historyOf(
   upstreams: SurveyUpstreams,
   nowMs: number,
 ): Promise<Awaited<ReturnType<typeof walletHistory>>> {
-  const chains = read.flatMap(({ chain }) => (chain === 'solana' ? [] : [upstreams[chain]]));
+  const chains = read.flatMap(({ chain, tokens }) =>
+    chain === 'solana'
+      ? []
+      : [{ chain: upstreams[chain], held: [...tokens].sort(byValue).flatMap(asListed) }],
+  );
   if (!isEvmAddress(wallet) || chains.length < read.length) {
     return { points: null, sources: [], notes: ['history is null: solana serves no past balances.'] };
   }
   return walletHistory(wallet, chains, upstreams, nowMs);
+}
+
+function byValue(a: Valued<Holding>, b: Valued<Holding>): number {
+  return (b.valueUsd ?? -1) - (a.valueUsd ?? -1);
+}
+
+function asListed({ address, symbol }: Holding): ListedToken[] {
+  return address !== null && isAddress(address) ? [{ address, symbol: symbol ?? address }] : [];
 }

@@ -75,7 +75,12 @@ export default defineService({
           ),
         transactionCount: z.number().int().describe('Sent by it on this chain'),
         firstActivityAt: z.iso.datetime().nullable().describe('Its first transaction on this chain'),
-        ageDays: z.number().nullable().describe('Days since its first transaction; null without one'),
+        ageDays: z
+          .number()
+          .nullable()
+          .describe(
+            'Days since its first transaction; null without one, or where nobody could say (see the notes)',
+          ),
         accountKind: z
           .enum(['externally_owned', 'contract', 'delegated'])
           .describe('Whether a key, a contract, or a key with delegated code (EIP-7702) rules it'),
@@ -128,12 +133,13 @@ export default defineService({
   example: { walletAddress: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65', chain: 'base' },
   aliases: { address: 'walletAddress', wallet: 'walletAddress', chainId: 'chain', network: 'chain' },
   needs: [EVM_CHAIN_NAMES],
+  uses: ['etherscan'],
   requires: ['lists'],
   timeoutMs: 25_000,
   async run({ walletAddress, chain }, { upstreams, lists, nowMs }) {
     const [head, opened] = await Promise.all([namedChain(chain, upstreams), addressLists(lists)]);
     const [activity, counterparties, oracles] = await Promise.all([
-      walletActivity(head, walletAddress),
+      walletActivity(head, walletAddress, upstreams),
       recentCounterparties(head, walletAddress),
       oracleVerdicts(head, walletAddress, upstreams),
     ]);
@@ -237,7 +243,7 @@ export default defineService({
       {
         method:
           'Points are added up as in parts: a listed address 100, a counterparty that is listed 75 and more, a mixing service 60, dealing with one 30 to 45, youth up to 15, few transactions up to 10, code at the address 5. LOW is below 25, MEDIUM below 50, HIGH below 75, CRITICAL from there. What is unknown lowers coverage and not the score; below a coverage of 0.3 only CRITICAL is told, and otherwise nothing is charged.',
-        sources: [...opened.sources, head.source, ...oracles.sources],
+        sources: [...opened.sources, head.source, ...activity.sources, ...oracles.sources],
         notes,
       },
     );

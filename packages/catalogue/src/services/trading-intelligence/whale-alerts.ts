@@ -229,7 +229,9 @@ async function scan(
   const listed = only === undefined ? evmChainFacts(name).tokens : [{ address: only, symbol: only }];
   const [head, prices] = await Promise.all([
     headOf(chain),
-    usdPrices(only === undefined ? listedCoins(name) : [llamaToken(name, only)], upstreams, nowMs),
+    only === undefined
+      ? usdPrices([], upstreams, nowMs, listedCoins(name))
+      : usdPrices([llamaToken(name, only)], upstreams, nowMs),
   ]);
   const addresses = listed.map(({ address }) => address);
   const facts = await readTokens(chain, addresses, head.blockNumber);
@@ -260,7 +262,7 @@ async function scan(
   if (window === null) {
     throw sourceUnavailable(name, 'upstream_down', `${evmChainFacts(name).title}: the node gives no events`);
   }
-  return { chain: name, error: null, tokens, left, window, sources: [head.source, prices.source] };
+  return { chain: name, error: null, tokens, left, window, sources: [head.source, ...prices.sources] };
 }
 
 function unwatchable(token: Address, chain: EvmChainName, decimals: number | null): Error {

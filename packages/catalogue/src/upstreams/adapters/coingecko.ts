@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { defineUpstream } from '../define.ts';
 import { optionalWireNumber } from '../wire-number.ts';
 
-const PLATFORMS: Readonly<Record<ChainName, string>> = {
+/** CoinGecko’s name of a chain. */
+export const PLATFORMS: Readonly<Record<ChainName, string>> = {
   ethereum: 'ethereum',
   base: 'base',
   polygon: 'polygon-pos',

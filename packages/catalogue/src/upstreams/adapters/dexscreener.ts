@@ -108,6 +108,14 @@ export const dexscreener = defineUpstream({
         freshMs: 30_000,
         staleMs: 60_000,
       }),
+    /** Pairs with any of the tokens on one side, at most 30 tokens; those without pairs have none. */
+    pairsOfTokens: (chain: ChainName, addresses: readonly string[]) =>
+      http.get({
+        path: `/tokens/v1/${chain}/${addresses.map(encodeURIComponent).join(',')}`,
+        schema: pairs,
+        freshMs: 30_000,
+        staleMs: 60_000,
+      }),
     /** Pairs on any chain whose tokens' names, symbols or addresses match. */
     search: (query: string) =>
       http.get({

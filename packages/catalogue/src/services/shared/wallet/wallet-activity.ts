@@ -3,8 +3,10 @@
  * recently.
  */
 
+import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, BaseError, erc20Abi, getAbiItem, isAddressEqual, zeroAddress } from 'viem';
+import type { Upstreams } from '../../../upstreams/index.ts';
 import { searchBack } from '../chain/chain-logs.ts';
 import type { ChainHead } from './wallet-chains.ts';
 
@@ -25,20 +27,23 @@ export interface WalletActivity {
   delegate: string | null;
   /** Wei. */
   balance: bigint;
-  /** Block of its first transaction; null when it has sent none, or the node keeps no old state. */
+  /** Block of its first transaction; null when it has sent none, or neither the node nor an index can say. */
   first: { blockNumber: bigint; timestampMs: number } | null;
+  /** The index that told the first transaction; empty where the node did, or nobody. */
+  sources: Source[];
   notes: string[];
 }
 
 /**
  * Reads all of it at one block. The first transaction is found by asking for the nonce at past blocks, in ever smaller
- * spans; nodes without old state cannot answer that.
+ * spans. Nodes without old state cannot answer that: then an index of transactions is asked, where one is configured.
  *
  * @throws UpstreamUnavailable when the chain cannot be reached
  */
 export async function walletActivity(
   { chain, blockNumber }: ChainHead,
   wallet: Address,
+  { etherscan }: Pick<Upstreams, 'etherscan'>,
 ): Promise<WalletActivity> {
   const { client } = chain;
   const [transactions, code, balance] = await Promise.all([
@@ -55,18 +60,51 @@ export async function walletActivity(
     return {
       ...facts,
       first: null,
+      sources: [],
       notes: ['The age is null: the wallet has sent no transaction on this chain.'],
     };
   }
   const first = await firstTransaction({ chain, blockNumber }, wallet);
-  return {
-    ...facts,
-    first,
-    notes:
-      first === null
-        ? [`The age is null: the node of ${chain.name} does not keep the state of old blocks.`]
-        : [],
-  };
+  if (first !== null) return { ...facts, first, sources: [], notes: [] };
+  return { ...facts, ...(await firstByIndex({ chain }, wallet, etherscan)) };
+}
+
+/** The first transaction by an index, for a chain whose node keeps no old state. */
+async function firstByIndex(
+  { chain }: Pick<ChainHead, 'chain'>,
+  wallet: Address,
+  etherscan: Upstreams['etherscan'],
+): Promise<Pick<WalletActivity, 'first' | 'sources' | 'notes'>> {
+  const unknown = (why: string) => ({
+    first: null,
+    sources: [],
+    notes: [
+      `The age is null: the node of ${chain.name} does not keep the state of old blocks, and ${why}. It is unknown, not zero.`,
+    ],
+  });
+  try {
+    const { value, source } = await etherscan.firstSent(chain.chainId, wallet);
+    if (!value.known) {
+      return unknown(
+        value.why === 'chain_not_covered'
+          ? 'the plan of the index does not cover this chain'
+          : 'none of its first transactions in the index was sent by it',
+      );
+    }
+    const { blockNumber, timestampMs } = value;
+    return {
+      first: { blockNumber, timestampMs },
+      sources: [{ ...source, asOf: source.retrievedAt }],
+      notes: [`Its first transaction on ${chain.name} is told by Etherscan: the node keeps no old state.`],
+    };
+  } catch (error) {
+    if (!(error instanceof UpstreamUnavailable)) throw error;
+    return unknown(
+      error.reason === 'not_configured'
+        ? 'no index of transactions is configured (UPSTREAM_ETHERSCAN_API_KEY)'
+        : `the index of transactions is ${error.reason.replaceAll('_', ' ')}`,
+    );
+  }
 }
 
 /** The first block after which the wallet had sent something; null when the node cannot say. */

@@ -2,14 +2,20 @@ import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, BaseError } from 'viem';
 import type { EvmChain } from '../../../upstreams/adapters/evm.ts';
-import type { EvmChainName } from '../../../upstreams/adapters/evm-chains.ts';
+import {
+  type EvmChainName,
+  evmChainFacts,
+  type ListedToken,
+} from '../../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import { type ChainHead, headOf } from './wallet-chains.ts';
-import { evmHoldingsAt, type Holding, toMicroUsd, worth } from './wallet-holdings.ts';
+import { evmHoldingsAt, type Holding, nameOf, toMicroUsd, worth } from './wallet-holdings.ts';
 
 /** How many midnights (UTC) are looked up. */
 const DAYS = 7;
 const DAY_MS = 86_400_000;
+/** Each has a record of prices to be asked for. */
+const MOST_HELD = 20;
 /** A block this much before a midnight stands for it; finding the very last one would take several more requests. */
 const NEAR_ENOUGH_MS = 5 * 60_000;
 /** Over how many blocks a chain's pace is measured. */
@@ -40,21 +46,23 @@ interface Moment {
 
 /**
  * A wallet's value at the last seven midnights (UTC): balances from the state of the chains at those times, prices from
- * DefiLlama's record. If a node keeps no old state there is no history, rather than a guess from today's balances.
+ * DefiLlama's record. Looked for are the well-known tokens, and the most valuable of those that it holds now. If a node keeps no old state there is no history, rather than a guess from today's balances.
  *
  * @throws UpstreamUnavailable when DefiLlama fails
  */
 export async function walletHistory(
   wallet: Address,
-  chains: readonly EvmChain[],
+  chains: readonly { chain: EvmChain; held: readonly ListedToken[] }[],
   { defillama }: Pick<Upstreams, 'defillama'>,
   nowMs: number,
 ): Promise<WalletHistory> {
   const lastMidnightMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
   const midnights = Array.from({ length: DAYS }, (_, day) => lastMidnightMs - (DAYS - 1 - day) * DAY_MS);
   const firstMs = lastMidnightMs - (DAYS - 1) * DAY_MS;
-  const past = await Promise.all(chains.map((chain) => pastHoldings(chain, wallet, midnights)));
-  const lacking = past.flatMap((held, index) => (held === null ? [chains[index]?.name ?? ''] : []));
+  const past = await Promise.all(
+    chains.map(({ chain, held }) => pastHoldings(chain, tokensOf(chain, held), wallet, midnights)),
+  );
+  const lacking = past.flatMap((held, index) => (held === null ? [chains[index]?.chain.name ?? ''] : []));
   if (lacking.length > 0) {
     return without(`the node of ${lacking.join(' and ')} does not have the state of past blocks`);
   }
@@ -74,7 +82,7 @@ export async function walletHistory(
   midnights.forEach((atMs, day) => {
     const blocks: PastValue['blocks'] = [];
     let valueUsd = 0;
-    for (const [index, chain] of chains.entries()) {
+    for (const [index, { chain }] of chains.entries()) {
       const held = past[index]?.[day];
       // The chain is younger than that.
       if (held === undefined || held === null) return;
@@ -82,7 +90,7 @@ export async function walletHistory(
       for (const holding of held.holdings) {
         const chart = charts.get(holding.coin)?.value ?? [];
         const price = chart.find((point) => Math.abs(point.atMs - atMs) <= LARGEST_OFFSET_MS)?.priceUsd;
-        if (price === undefined) unpriced.add(`${holding.symbol ?? holding.address} on ${chain.name}`);
+        if (price === undefined) unpriced.add(nameOf(holding));
         else valueUsd += worth(holding, price);
       }
     }
@@ -90,16 +98,28 @@ export async function walletHistory(
   });
   if (points.length === 0) {
     return without(
-      `${chains.map(({ name }) => name).join(' or ')} has no block of the last ${DAYS} midnights`,
+      `${chains.map(({ chain }) => chain.name).join(' or ')} has no block of the last ${DAYS} midnights`,
     );
   }
-  const notes: string[] = [];
+  const notes: string[] = [
+    `history counts the well-known tokens of each chain, and the ${MOST_HELD} most valuable of those that are held now.`,
+  ];
   if (points.length < DAYS)
     notes.push(`history begins where all chains have blocks: ${points.length} day(s).`);
   if (unpriced.size > 0) {
     notes.push(`Not in history on some days, for want of a recorded price: ${[...unpriced].join(', ')}.`);
   }
   return { points, sources: [...charts.values()].map(({ source }) => source), notes };
+}
+
+/** The well-known tokens of a chain, and the first of those that are held. */
+function tokensOf(chain: EvmChain, held: readonly ListedToken[]): ListedToken[] {
+  const known = evmChainFacts(chain.name).tokens;
+  const addresses = new Set(known.map(({ address }) => address.toLowerCase()));
+  return [
+    ...known,
+    ...held.filter(({ address }) => !addresses.has(address.toLowerCase())).slice(0, MOST_HELD),
+  ];
 }
 
 function without(reason: string): WalletHistory {
@@ -114,6 +134,7 @@ interface PastHoldings {
 /** For each time what the wallet held, null before the chain's first block; null in all when old state is gone. */
 async function pastHoldings(
   chain: EvmChain,
+  sought: readonly ListedToken[],
   wallet: Address,
   timesMs: readonly number[],
 ): Promise<(PastHoldings | null)[] | null> {
@@ -124,7 +145,7 @@ async function pastHoldings(
       timesMs.map(async (atMs) => {
         const blockNumber = await blockAt(head, paceMs, atMs);
         if (blockNumber === null) return null;
-        const { native, tokens } = await evmHoldingsAt(chain, wallet, true, blockNumber);
+        const { native, tokens } = await evmHoldingsAt(chain, wallet, sought, blockNumber);
         return { blockNumber, holdings: [native, ...tokens].filter(({ amount }) => amount > 0n) };
       }),
     );

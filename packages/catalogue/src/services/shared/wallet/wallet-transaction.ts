@@ -195,7 +195,7 @@ async function priceOf(
   const coin = nativeCoin(chain.name);
   try {
     const prices = await usdPrices([coin], upstreams, nowMs);
-    return { usd: prices.of(coin).usd, source: prices.source };
+    return { usd: prices.of(coin).usd, source: prices.sources[0] };
   } catch (error) {
     if (error instanceof UpstreamUnavailable) return null;
     throw error;
