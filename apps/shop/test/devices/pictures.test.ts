@@ -78,7 +78,7 @@ describe('each service about a place, by its example:', () => {
     'vegetation-health': /^MODIS_Terra_L3_NDVI_16Day$/,
     'land-use': /^MODIS_Combined_L3_IGBP/,
     'earthdata-sst': /^GHRSST_L4_MUR/,
-    'flood-detection': /^MODIS_Combined_Flood/,
+    'flood-detection': /^VIIRS_Combined_Flood/,
     'weather-imagery': /^GOES-East/,
   };
   const WITHOUT = [

@@ -31,7 +31,8 @@ const DAILY: readonly Row[] = [
   ['IMERG_Precipitation_Rate', '2km', 6, '2000-06-01'],
   ['MODIS_Combined_Flood_1-Day', '250m', 9, '2021-01-01'],
   ['MODIS_Combined_Flood_2-Day', '250m', 9, '2021-01-01'],
-  ['VIIRS_Combined_Flood_1-Day', '250m', 9, '2021-01-01'],
+  ['VIIRS_Combined_Flood_1-Day', '250m', 9, '2026-08-20'],
+  ['VIIRS_Combined_Flood_2-Day', '250m', 9, '2026-08-20'],
 ];
 const FIRES: readonly Row[] = [
   ['VIIRS_SNPP_Thermal_Anomalies_375m_All', '500m', 8, '2012-01-20'],

@@ -61,9 +61,6 @@ export default defineService({
           .describe('What the score is made of'),
         positiveFactors: z.array(z.string()).describe('Those with at least half of their points'),
         coverage: z.number().describe('Share of the points that could be evaluated, 0 to 1'),
-        probabilityOfDefault: z
-          .null()
-          .describe('Always null: nobody has measured defaults against this card'),
         history: z
           .object({
             transactionCount: z.number().int().describe('Transactions that it sent'),
@@ -165,7 +162,6 @@ export default defineService({
             .filter(({ points, maxPoints }) => (points ?? 0) >= maxPoints / 2)
             .map(({ factor }) => factor),
           coverage: card.coverage,
-          probabilityOfDefault: null,
           history: {
             transactionCount: activity.transactions,
             firstActivityAt:

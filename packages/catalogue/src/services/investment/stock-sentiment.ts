@@ -53,7 +53,7 @@ export default defineService({
       )
       .describe('Ticker, such as AAPL'),
     includeNews: flag('Whether to list the headlines'),
-    includeTechnicals: flag('Accepted; there is no source of share prices, so technicalOutlook is null'),
+    includeTechnicals: flag('Accepted; there is no source of share prices, so it changes nothing'),
     includeInstitutional: flag('Whether to list filings with the SEC'),
   }),
   output: z.object({
@@ -88,9 +88,6 @@ export default defineService({
           })
           .nullable()
           .describe('What the news says'),
-        technicalOutlook: z
-          .null()
-          .describe('Always null: no source of share prices may be resold without a licence'),
         institutionalActivity: z
           .object({
             recentFilings: z.array(filing).describe('Filings, the newest first'),
@@ -142,7 +139,7 @@ export default defineService({
       );
     } else if (filed !== null && !(filed instanceof UpstreamUnavailable)) used.push(filed.source);
     if (includeTechnicals) {
-      notes.push('technicalOutlook is null: no source of share prices may be resold without a licence.');
+      notes.push('There is no technical outlook: no source of share prices may be resold without a licence.');
     }
     const { score, label, confidence, parts, sources } = verdictOf(
       news.voices,
@@ -175,7 +172,6 @@ export default defineService({
                 documents: news.documents,
               }
             : null,
-          technicalOutlook: null,
           institutionalActivity:
             includeInstitutional && filings !== null
               ? {

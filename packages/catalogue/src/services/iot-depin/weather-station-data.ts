@@ -101,7 +101,6 @@ export default defineService({
             windDirection: measured('Where the wind comes from, clockwise from north', 'degrees'),
             visibility: measured('How far one can see', 'm'),
             precipitation: measured('Of the last hour', 'mm'),
-            uvIndex: z.null().describe('Always null: these stations do not measure it'),
           })
           .describe('What it measured'),
         description: outsiderText(500).describe('The sky, in the source’s words; may be empty'),
@@ -201,7 +200,6 @@ function shown(station: WeatherStation, seen: StationObservation, awayKm: number
     windDirection: of(seen.windDirectionDegrees, 'degrees'),
     visibility: of(seen.visibilityM, 'm'),
     precipitation: of(seen.precipitationLastHourMm, 'mm'),
-    uvIndex: null,
   };
   const checked = Object.values(readings).every((each) => each === null || each.quality === 'V');
   return {

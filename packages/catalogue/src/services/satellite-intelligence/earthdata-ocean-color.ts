@@ -39,7 +39,6 @@ export default defineService({
         trophicState: z
           .enum(['oligotrophic', 'mesotrophic', 'eutrophic'])
           .describe('Below 0.1, up to 1, and from 1 mg/m³ on'),
-        kd490: z.null().describe('Always null: this source measures chlorophyll alone'),
         quality: z
           .enum(['measured at the point', 'measured nearby'])
           .describe(
@@ -106,7 +105,6 @@ export default defineService({
         data: {
           chlorophyllMgM3: cell.mgM3,
           trophicState: trophicStateOf(cell.mgM3),
-          kd490: null,
           quality: holdsPoint ? ('measured at the point' as const) : ('measured nearby' as const),
           measurementDate: cell.time,
           observedAt: cell.time,

@@ -3,7 +3,7 @@ import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { returnLevels } from '../../quant/return-levels.ts';
-import { FLOOD_MAP } from '../../upstreams/adapters/gibs-maps.ts';
+import { FLOOD_MAPS } from '../../upstreams/adapters/gibs-maps.ts';
 import { RIVER_RECORD, type RiverDischarge } from '../../upstreams/adapters/openmeteoflood.ts';
 import { defineService } from '../define.ts';
 import type { MapPictures } from '../map-pictures.ts';
@@ -80,9 +80,9 @@ export default defineService({
             }),
           )
           .describe('The days ahead; empty for a past day'),
-        waterExtentKm2: z
-          .null()
-          .describe('Always null: this is a river’s discharge, and no picture of water was read'),
+        product: z
+          .literal('GloFAS river discharge')
+          .describe('The model whose discharge it is; image.layer names the satellites of the picture'),
         quality: z.string().describe('What the values are: the source flags no single one'),
         observedAt: z.string().describe('Day of riverDischargeM3s (YYYY-MM-DD, UTC)'),
         recordYears: z.number().int().describe('Whole years that the levels are from'),
@@ -135,7 +135,7 @@ export default defineService({
     };
     const shown = waterSeen(pictures, { lat, lon }, day, today);
     const notes = [
-      'waterExtentKm2 is null: discharge tells that a river is high, not which ground it covers. The cell’s river may be another than the one you mean: compare the distance.',
+      'Discharge tells that a river is high, not which ground it covers. The cell’s river may be another than the one you mean: compare the distance.',
       ...shown.notes,
     ];
     if (level(2) < BROOK_M3S) notes.push('The cell holds a brook at most: its levels say little.');
@@ -150,7 +150,7 @@ export default defineService({
           forecast: recent.value.days
             .filter((one) => one.day > day)
             .map((one) => ({ date: one.day, riverDischargeM3s: one.m3s })),
-          waterExtentKm2: null,
+          product: 'GloFAS river discharge' as const,
           quality: 'hydrological model (GloFAS), no gauge; no flag for a single value',
           observedAt: day,
           recordYears: years.length,
@@ -176,10 +176,10 @@ export default defineService({
 
 /** The satellites' own map of flood water, which is no part of the model: the newest whole day up to the one asked for. */
 function waterSeen(pictures: MapPictures | undefined, place: Place, day: string, today: string): Shown {
-  if (day < FLOOD_MAP.firstDay)
-    return noPicture(`the map of flood water (${FLOOD_MAP.id}) begins on ${FLOOD_MAP.firstDay}.`);
+  const map = FLOOD_MAPS.find(({ firstDay }) => day >= firstDay);
+  if (map === undefined) return noPicture(`the maps of flood water begin on ${FLOOD_MAPS.at(-1)?.firstDay}.`);
   return pictureOf(pictures, {
-    map: FLOOD_MAP,
+    map,
     time: day === today ? daysFrom(today, -1) : day,
     box: boxAround(place, USUAL_REACH_KM),
     marker: place,

@@ -77,8 +77,10 @@ export default defineService({
         pixels: z.number().int().describe('Classified pixels within the radius'),
         unclassifiedPixels: z.number().int().describe('Pixels within the radius that the map leaves out'),
         areaKm2: z.number().describe('What the classified pixels cover, in square kilometers'),
-        accuracy: z.null().describe('Always null: the map has no figure of its own for a place'),
         accuracyNote: z.string().describe('What the makers of the map say of its use'),
+        product: z
+          .literal(LAND_COVER.product)
+          .describe('The map: MCD12Q1 of Terra and Aqua; the source has no land cover of VIIRS'),
         year: z.number().int().describe('Year of the map'),
         observedAt: z.string().describe('First day of that year'),
         dataResolutionM: z.number().describe('Side of a pixel in meters'),
@@ -157,9 +159,9 @@ export default defineService({
           pixels: classified,
           unclassifiedPixels: within.length - classified,
           areaKm2: Math.round(classified * (value.pixelMeters / 1_000) ** 2 * 100) / 100,
-          accuracy: null,
           accuracyNote:
             'Its makers warn of reading a change from the classes of two years, and of years after 2021, for which the places that it learns from were not looked at again (https://www.earthdata.nasa.gov/data/catalog/lpcloud-mcd12q1-061).',
+          product: LAND_COVER.product,
           year: Number(map.day.slice(0, 4)),
           observedAt: map.day,
           dataResolutionM: Math.round(value.pixelMeters * 10) / 10,

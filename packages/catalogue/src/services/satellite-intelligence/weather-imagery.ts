@@ -67,7 +67,9 @@ export default defineService({
         thumbnailUrl: z.string().describe('The same, smaller; not fetched by this server'),
         tileUrl: z.string().describe('The map tile in the middle of the box'),
         tileBbox: z.array(z.number()).describe('Box of the tile: west, south, east, north in degrees'),
-        layer: z.string().describe('The layer'),
+        layer: z
+          .string()
+          .describe('The layer; another than the one asked for where that has no picture of the time'),
         date: z.string().describe('The time that the picture shows: a day, or a moment in UTC'),
         bbox: z.array(z.number()).describe('west, south, east, north in degrees'),
         bboxFrom: z.enum(['request', 'around lat and lon', 'whole layer']).describe('Where the box is from'),
@@ -75,7 +77,7 @@ export default defineService({
         height: z.number().int().describe('Pixels'),
         resolution: z.string().describe('The finest that the layer has at the equator'),
         degreesPerPixel: z.number().describe('Degrees for a pixel of the picture'),
-        satellite: z.string().describe('The satellite or the product'),
+        satellite: z.string().describe('The satellite or the product that the picture is of'),
         imageBytes: z.number().int().describe('Size of the picture in bytes'),
         sha256: z.string().describe('Of the picture when this server fetched it, in hex'),
         image,
@@ -96,41 +98,34 @@ export default defineService({
   mayUse: ['pictures'],
   timeoutMs: 25_000,
   async run(input, context) {
-    const layer = findLayer(input.layer);
-    if (layer === null) {
+    const asked = findLayer(input.layer);
+    if (asked === null) {
       throw notFound(
         'layer',
         `No layer "${input.layer}". There are: ${LAYERS.map(({ id }) => id).join(', ')}.`,
       );
     }
-    const { box, from } = boxOf(layer, input);
+    const { box, from } = boxOf(asked, input);
     const centerLat = (box[1] + box[3]) / 2;
     const centerLon = (box[0] + box[2]) / 2;
-    if (!seesPoint(layer, centerLat, centerLon)) {
+    if (!seesPoint(asked, centerLat, centerLon)) {
       throw noAnswer(
         'OUT_OF_COVERAGE',
-        `${layer.satellite} does not see ${centerLat}, ${centerLon}: it stands above longitude ${layer.diskLongitude}.`,
+        `${asked.satellite} does not see ${centerLat}, ${centerLon}: it stands above longitude ${asked.diskLongitude}.`,
         input.bbox === undefined ? 'lon' : 'bbox',
       );
     }
 
     const notes: string[] = [];
-    const times = timesOf(layer, input.date, context.nowMs(), notes);
     const [widthDegrees, heightDegrees] = [box[2] - box[0], box[3] - box[1]];
     const degreesPerPixel = Math.max(widthDegrees, heightDegrees) / LONGER_SIDE_PX;
     const size = {
       widthPx: Math.max(1, Math.round(widthDegrees / degreesPerPixel)),
       heightPx: Math.max(1, Math.round(heightDegrees / degreesPerPixel)),
     };
-    const tile = tileAt(layer.matrixSet, centerLat, centerLon, Math.max(widthDegrees, heightDegrees));
-    const found = await findTile(layer, times, tile, context);
-    if (found === null) {
-      throw noAnswer(
-        'NO_IMAGERY',
-        `GIBS has no ${layer.id} for ${times.length === 1 ? times[0] : `${times[times.length - 1]} to ${times[0]}`}.`,
-        'date',
-      );
-    }
+    const across = Math.max(widthDegrees, heightDegrees);
+    const tileOf = ({ matrixSet }: ImageryLayer) => tileAt(matrixSet, centerLat, centerLon, across);
+    const { layer, tile, found } = await tileIn(asked, input.date, tileOf, notes, context);
     const picture = await context.upstreams.gibs.map(layer, found.time, box, size);
     if (picture.value === null) {
       throw noAnswer('NO_IMAGERY', `GIBS does not draw ${layer.id} for ${found.time} in this box.`, 'date');
@@ -264,6 +259,42 @@ function timesOf(layer: ImageryLayer, date: string | undefined, nowMs: number, n
     `The layer has many pictures a day and date names none: ${chosen} was taken. Give a time to choose.`,
   );
   return [chosen];
+}
+
+interface FoundTile {
+  layer: ImageryLayer;
+  tile: ReturnType<typeof tileAt>;
+  found: NonNullable<Awaited<ReturnType<typeof findTile>>>;
+}
+
+/**
+ * The tile of the layer that was asked for, or of its alternative where that layer has ended or not begun.
+ *
+ * @throws noAnswer when neither has one
+ */
+async function tileIn(
+  asked: ImageryLayer,
+  date: string | undefined,
+  tileOf: (layer: ImageryLayer) => ReturnType<typeof tileAt>,
+  notes: string[],
+  context: Context,
+): Promise<FoundTile> {
+  const other = asked.alternative === undefined ? null : findLayer(asked.alternative);
+  for (const layer of other === null ? [asked] : [asked, other]) {
+    const said: string[] = [];
+    const times = timesOf(layer, date, context.nowMs(), said);
+    const tile = tileOf(layer);
+    const found = await findTile(layer, times, tile, context);
+    if (found === null) continue;
+    notes.push(...said);
+    if (layer !== asked)
+      notes.push(`GIBS has no ${asked.id} for this time: ${layer.id} of ${layer.satellite} stands for it.`);
+    return { layer, tile, found };
+  }
+  const times = timesOf(asked, date, context.nowMs(), []);
+  const span = times.length === 1 ? times[0] : `${times[times.length - 1]} to ${times[0]}`;
+  const neither = other === null ? '' : `, nor of ${other.id}`;
+  throw noAnswer('NO_IMAGERY', `GIBS has no ${asked.id} for ${span}${neither}.`, 'date');
 }
 
 async function findTile(

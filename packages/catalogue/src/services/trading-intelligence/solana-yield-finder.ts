@@ -110,7 +110,6 @@ export default defineService({
           risk: z.enum(RISKS).describe('Band of the points'),
           riskPoints: z.number().int().describe('Points for what makes it riskier'),
           riskReasons: z.array(z.string()).describe('What they are for'),
-          utilizationPct: percent.describe('Always null: the list does not have it'),
           url: z.string().describe('Where to read it'),
         }),
       )
@@ -162,7 +161,6 @@ export default defineService({
       .sort((a, b) => b.pool.apyPercent - a.pool.apyPercent || a.pool.id.localeCompare(b.pool.id));
 
     const notes = [
-      'utilizationPct is null: the list does not have it.',
       'Yields are of the moment the source measured them, and change. They say nothing about the safety of a protocol.',
     ];
     if (value.unreadable > 0)
@@ -183,7 +181,6 @@ export default defineService({
           risk,
           riskPoints: points,
           riskReasons: reasons,
-          utilizationPct: null,
           url: `https://defillama.com/yields/pool/${pool.id}`,
         })),
         totalOpportunities: found.length,

@@ -17,6 +17,8 @@ export interface ImageryLayer {
   diskLongitude: number | null;
   /** Whether an empty picture is an answer (no rain, no flood) or a missing picture. */
   emptyIsAnswer: boolean;
+  /** The layer of another satellite that shows the same where this one has ended or not begun. */
+  alternative?: string;
 }
 
 const DAY_MINUTES = 1_440;
@@ -29,13 +31,17 @@ const daily = {
 } as const;
 const geostationary = { cadence: { minutes: 10 }, lagMinutes: 40, emptyIsAnswer: false } as const;
 
-export const DEFAULT_LAYER = trueColor('MODIS_Terra_CorrectedReflectance_TrueColor', 'Terra (MODIS)');
+const TERRA_PHOTO = 'MODIS_Terra_CorrectedReflectance_TrueColor';
+const NOAA20_PHOTO = 'VIIRS_NOAA20_CorrectedReflectance_TrueColor';
+
+/** Terra was planned to observe until the end of 2025 (LP DAAC); what it took before stays. */
+export const DEFAULT_LAYER = trueColor(NOAA20_PHOTO, 'NOAA-20 (VIIRS)', TERRA_PHOTO);
 
 /** Layers whose matrix set and cadence are known. https://nasa-gibs.github.io/gibs-api-docs/available-visualizations/ */
 export const LAYERS: readonly ImageryLayer[] = [
   DEFAULT_LAYER,
   trueColor('VIIRS_SNPP_CorrectedReflectance_TrueColor', 'Suomi NPP (VIIRS)'),
-  trueColor('VIIRS_NOAA20_CorrectedReflectance_TrueColor', 'NOAA-20 (VIIRS)'),
+  trueColor(TERRA_PHOTO, 'Terra (MODIS)', NOAA20_PHOTO),
   {
     id: 'VIIRS_SNPP_DayNightBand_ENCC',
     satellite: 'Suomi NPP (VIIRS)',
@@ -75,17 +81,20 @@ export const LAYERS: readonly ImageryLayer[] = [
     cadence: '8-day',
     lagMinutes: 10 * DAY_MINUTES,
   },
-  flood('MODIS_Combined_Flood_1-Day', 'Terra and Aqua (MODIS)'),
-  flood('MODIS_Combined_Flood_2-Day', 'Terra and Aqua (MODIS)'),
-  flood('VIIRS_Combined_Flood_1-Day', 'Suomi NPP and NOAA-20 (VIIRS)'),
+  flood('MODIS_Combined_Flood_1-Day', 'Terra and Aqua (MODIS)', 'VIIRS_Combined_Flood_1-Day'),
+  flood('MODIS_Combined_Flood_2-Day', 'Terra and Aqua (MODIS)', 'VIIRS_Combined_Flood_2-Day'),
+  flood('VIIRS_Combined_Flood_1-Day', 'Suomi NPP and NOAA-20 (VIIRS)', 'MODIS_Combined_Flood_1-Day'),
+  flood('VIIRS_Combined_Flood_2-Day', 'Suomi NPP and NOAA-20 (VIIRS)', 'MODIS_Combined_Flood_2-Day'),
 ];
 
-function trueColor(id: string, satellite: string): ImageryLayer {
-  return { id, satellite, matrixSet: '250m', tileFormats: ['jpg'], ...daily };
+function trueColor(id: string, satellite: string, alternative?: string): ImageryLayer {
+  const layer: ImageryLayer = { id, satellite, matrixSet: '250m', tileFormats: ['jpg'], ...daily };
+  return alternative === undefined ? layer : { ...layer, alternative };
 }
 
-function flood(id: string, satellite: string): ImageryLayer {
-  return { id, satellite, matrixSet: '250m', tileFormats: ['png'], ...daily, emptyIsAnswer: true };
+function flood(id: string, satellite: string, alternative: string): ImageryLayer {
+  const shown = { matrixSet: '250m', tileFormats: ['png'], ...daily, emptyIsAnswer: true } as const;
+  return { id, satellite, ...shown, alternative };
 }
 
 function geoColor(satellite: string, diskLongitude: number): ImageryLayer {

@@ -63,21 +63,23 @@ export const SEA_TEMPERATURE_MAP = single(
   'Sea surface temperature of the day (GHRSST MUR), from cold in blue to warm in red',
   '1km',
 );
-/** Water where there usually is none, as two days of MODIS saw it: no model's discharge. The product began in 2021. */
-export const FLOOD_MAP = {
-  ...single(
-    'MODIS_Combined_Flood_2-Day',
-    'Flood water that MODIS saw in two days: an observation, and not the discharge of the model',
-    '250m',
-  ),
-  firstDay: '2021-01-01',
-};
+/** Water where there usually is none, as a satellite saw it in two days: no model's discharge. */
+function floodMap(id: string, instrument: string, firstDay: string) {
+  const shows = `Flood water that ${instrument} saw in two days: an observation, and not the discharge of the model`;
+  return { ...single(id, shows, '250m'), firstDay };
+}
+
+/** The newest first. Aqua was planned to observe until August 2026 (MODIS Land), and the map of VIIRS goes on. */
+export const FLOOD_MAPS = [
+  floodMap('VIIRS_Combined_Flood_2-Day', 'VIIRS', '2026-09-01'),
+  floodMap('MODIS_Combined_Flood_2-Day', 'MODIS', '2021-01-01'),
+] as const;
 
 const MAPS: ReadonlyMap<string, MapLayer> = new Map(
   [
     ...LAYERS.map(({ id, satellite, matrixSet }) => single(id, `Picture of ${satellite}`, matrixSet)),
     ...Object.values(FIRE_MAPS),
-    ...[VEGETATION_MAP, LAND_COVER_MAP, SEA_TEMPERATURE_MAP, FLOOD_MAP],
+    ...[VEGETATION_MAP, LAND_COVER_MAP, SEA_TEMPERATURE_MAP, ...FLOOD_MAPS],
   ].map((map) => [map.id, map]),
 );
 

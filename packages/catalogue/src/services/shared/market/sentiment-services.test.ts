@@ -330,10 +330,7 @@ describe('stock sentiment', () => {
     );
     const { data } = fields as unknown as Data;
     near(data.sentimentScore, -100 * Math.tanh(1), 0.1);
-    assert.deepEqual(
-      [data.overallSentiment, data.companyName, data.technicalOutlook],
-      ['bearish', 'Apple Inc.', null],
-    );
+    assert.deepEqual([data.overallSentiment, data.companyName], ['bearish', 'Apple Inc.']);
     assert.deepEqual(
       data.newsAnalysis.majorEvents.map(({ url }) => url),
       ['https://www.sec.gov/Archives/edgar/data/320193/000032019326000078/a8k.htm'],
