@@ -340,7 +340,7 @@ export const CATALOGUE: House = {
     { room: 'compliance/', knows: [], because: 'Names and rules alone; it asks no source.' },
     {
       room: 'data-lists/',
-      knows: ['upstreams/', 'services/listed-parties.ts', CORE_PACKAGE],
+      knows: ['upstreams/', 'services/{listed-parties,listed-tokens}.ts', CORE_PACKAGE],
       because: 'Lists are fetched by their upstreams, and do not depend on who looks things up in them.',
     },
     {

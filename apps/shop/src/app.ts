@@ -2,6 +2,7 @@
 import { openSources, SOURCES, TERMS, upstreamsOf } from '@farebox/catalogue/data-lists/part';
 import { DEVICES, openDevices } from '@farebox/catalogue/devices/part';
 import { openPictures, PICTURES } from '@farebox/catalogue/pictures/part';
+import { checksOf } from '@farebox/catalogue/preflight/own-check';
 import { A2A, openA2a } from '@farebox/core/a2a/part';
 import { openAccount } from '@farebox/core/account/part';
 import { CARDS, openCardMoney } from '@farebox/core/cards/part';
@@ -51,7 +52,6 @@ const YIELD = [FREE_READS, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD] as const;
 export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS, ...YIELD] as const;
 
 export type App = ReturnType<typeof createApp>;
-
 type AppNeeds = HouseNeeds & {
   config: ConfigOf<typeof DECLARED>;
   routes?: LiveRoutes | null;
@@ -78,7 +78,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const { gas } = fuelled;
   const webhooks = openWebhooks(house, config.webhooks, { keys, mailer: mail.mailer, secrets, seal });
   const freeReads = openFreeReads(house, config.freeReads);
-  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });
+  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads, check: checksOf(sources) });
   const byX402 = openX402(house, config.x402, { upstreams, secrets, gas, settlement: metrics.settlement });
   const { x402, walletsPay } = byX402;
   const byMpp = openMpp(house, config.mpp, { x402, gas, settlement: metrics.settlement });
@@ -121,7 +121,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     vault,
     openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, vault: vault.address }),
-    openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
+    openSolanaYield(house, config.solanaYield, { upstreams, freeReads, vault, check: checksOf(sources) }),
     byX402,
     byMpp,
     openDiscovery(house, config.paidCall.settings, secrets, { ...shown, cardCheckout: cards !== null }),

@@ -82,9 +82,12 @@ const PARTS: Readonly<Record<string, Optional>> = {
     opens: [],
     declares: 'EVM_YIELD',
     others: [
-      ['  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });\n', ''],
+      [
+        '  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads, check: checksOf(sources) });\n',
+        '',
+      ],
       ['    vault,\n', ''],
-      ['baseRate: vault.currentRate', 'baseRate: null'],
+      ['freeReads, vault, check', 'freeReads, vault: null, check'],
       ['vault: vault.address', 'vault: null'],
     ],
     // Without a vault there is nothing to keep.

@@ -162,6 +162,8 @@ test('a wallet deposits, waits a month and leaves with what was told, to the uni
   assert.deepEqual([feeTransaction.action, depositTransaction.action], ['fee', 'deposit']);
   assert.equal(Buffer.from(feeTransaction.base64, 'base64').length, 333);
   assert.equal(Buffer.from(depositTransaction.base64, 'base64').length, 645);
+  for (const { preflight } of bundle.transactions)
+    assert(preflight !== null && preflight.verdict !== 'danger', JSON.stringify(preflight));
 
   const reserve = await reserveNow();
   const feeSignature = await send(signer, feeTransaction.base64);

@@ -30,6 +30,8 @@ const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const USD = 1_000_000n;
 const DAY_SECONDS = 86_400;
 const YEAR_SECONDS = 31_536_000;
+/** The verdicts of a check that was made and warns of nothing grave. */
+const CHECKED = ['safe', 'caution', 'unknown'];
 const ABI = parseAbi([
   'struct Reserve { uint256 configuration; uint128 liquidityIndex; uint128 liquidityRate; uint128 borrowIndex; uint128 borrowRate; uint128 stableRate; uint40 updatedAt; uint16 id; address aToken; address stableDebt; address variableDebt; address strategy; uint128 treasury; uint128 unbacked; uint128 isolated; }',
   'function getReserveData(address asset) view returns (Reserve)',
@@ -227,6 +229,9 @@ test('somebody deposits, is told what it is worth, and leaves with what was told
     [answer.amountRaw, answer.fees.entryFee, answer.fees.netDeposited, answer.warnings],
     ['100000000', '0.500000', '99.500000', []],
   );
+  // A deposit before its approval could only be seen to fail, so that it is not checked.
+  const [approval, deposit] = answer.steps;
+  assert.deepEqual([CHECKED.includes(approval.preflight?.verdict), deposit.preflight], [true, null]);
   const receipts = await wallet.send(answer.steps);
   for (const [index, { gasUsed }] of receipts.entries()) {
     const told = Number(answer.steps[index].gasUsed);

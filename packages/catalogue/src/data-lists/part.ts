@@ -35,6 +35,7 @@ export function openSources(
   },
 ): Part & {
   upstreams: ConnectedUpstreams;
+  nowMs(): number;
   dataLists: DataLists;
   forOperator: ShownToOperator;
 } {
@@ -74,6 +75,7 @@ export function openSources(
   return {
     name: 'sources',
     upstreams,
+    nowMs,
     dataLists,
     forOperator: {
       upstreamHealth: health,

@@ -4,6 +4,7 @@ import type { House, Part } from '@farebox/core/part';
 import type { FreeReadsByChain } from '../free-reads/part.ts';
 import { readKeeperReport } from '../keeper/report.ts';
 import { keptReading } from '../kept-reading.ts';
+import type { CheckCall } from './before-signing.ts';
 import { EVM_YIELD } from './declared.ts';
 import { entryCostFrom } from './entry-cost.ts';
 import { fixedOf } from './fixed.ts';
@@ -38,12 +39,21 @@ export interface EvmYield extends Part {
  * The vault of USDC on Base: what it earns, and the transactions of whoever comes and leaves. Without a vault's address its
  * addresses say so, and no document mentions them.
  *
- * @param needs.rpcUrl the node of Base
+ * @param needs.upstreams of them the node of Base
+ * @param needs.check the check of what is handed out; null: there is none
  */
 export function openEvmYield(
   house: House,
   { settings }: Configured<typeof EVM_YIELD.variables>,
-  { upstreams, freeReads }: { upstreams: { base: { baseUrl: string | null } }; freeReads: FreeReadsByChain },
+  {
+    upstreams,
+    freeReads,
+    check,
+  }: {
+    upstreams: { base: { baseUrl: string | null } };
+    freeReads: FreeReadsByChain;
+    check: { base: CheckCall } | null;
+  },
 ): EvmYield {
   const { vault, permitDeposit, vaultSinceBlock } = settings;
   const { baseUrl: rpcUrl } = upstreams.base;
@@ -76,6 +86,7 @@ export function openEvmYield(
         entryCost: entryCostFrom(sql, indexer, vault),
         limit: house.limitByAddress(),
         freeReads: freeReads.base,
+        check: check?.base ?? null,
       });
     },
     jobs: [

@@ -4,6 +4,7 @@ import type { Address } from 'viem';
 import type { FreeReads } from '../free-reads/budget.ts';
 import type { ReportedLook } from '../keeper/report.ts';
 import { badRequest, type Leaving, readAmount, readWallet, readWord, WAYS_OUT } from './asked.ts';
+import { type CheckCall, withChecks } from './before-signing.ts';
 import { depositTransactions } from './deposit.ts';
 import type { Fixed } from './fixed.ts';
 import type { KeeperMoves } from './keeper-moves.ts';
@@ -35,6 +36,8 @@ export interface YieldRouteParts {
   limit: RateLimit;
   /** The bounds on what is read for one caller alone. */
   freeReads: FreeReads;
+  /** The check of what is handed out; null: there is none. */
+  check: CheckCall | null;
   /** How long an answer may take. */
   patienceMs?: number;
   addressOf(request: FastifyRequest): string;
@@ -106,7 +109,7 @@ function figureRoutes(get: Get, at: At, parts: YieldRouteParts): void {
 }
 
 function walletRoutes(get: Get, at: At, parts: YieldRouteParts): void {
-  const { node, fixed: fixedNow, entryCost, freeReads, addressOf, nowMs } = parts;
+  const { node, fixed: fixedNow, entryCost, freeReads, check, addressOf, nowMs } = parts;
   const depositExample = at(`deposit-tx?recipient=${EXAMPLE_WALLET}&preset=100`);
   const redeemLink = (wallet: string, how: Leaving) =>
     at(`redeem-tx?wallet=${wallet}${how === 'all' ? '' : `&how=${how}`}`);
@@ -117,8 +120,12 @@ function walletRoutes(get: Get, at: At, parts: YieldRouteParts): void {
     const wallet = readWallet(query.recipient, 'recipient', fixed, depositExample);
     const amount = readAmount(query, depositExample);
     const mode = readWord(query.mode, 'mode', ['standard', 'permit'], depositExample);
-    const answer = await freeReads.read(addressOf(request), () =>
-      depositTransactions(node, fixed, { wallet, amount, mode, nowMs: nowMs() }),
+    const answer = await freeReads.read(addressOf(request), async () =>
+      withChecks(
+        await depositTransactions(node, fixed, { wallet, amount, mode, nowMs: nowMs() }),
+        wallet,
+        check,
+      ),
     );
     return {
       ...answer,
@@ -136,8 +143,9 @@ function walletRoutes(get: Get, at: At, parts: YieldRouteParts): void {
     const fixed = await fixedNow();
     const wallet = readWallet(query.wallet, 'wallet', fixed, example);
     const how = readWord(query.how, 'how', WAYS_OUT, example);
-    const answer = await freeReads.read(addressOf(request), () =>
-      redeemTransaction(node, fixed, { wallet, how, linkTo: (way) => redeemLink(wallet, way) }),
+    const linkTo = (way: Leaving) => redeemLink(wallet, way);
+    const answer = await freeReads.read(addressOf(request), async () =>
+      withChecks(await redeemTransaction(node, fixed, { wallet, how, linkTo }), wallet, check),
     );
     return { ...answer, usefulLinks: { position: at(`position/${wallet}`), contract: at('contract') } };
   });

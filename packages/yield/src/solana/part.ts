@@ -2,6 +2,7 @@ import type { Configured } from '@farebox/core/declared';
 import { Problem, unavailable } from '@farebox/core/http/problem';
 import type { House, Part } from '@farebox/core/part';
 import type { FreeReadsByChain } from '../free-reads/part.ts';
+import type { CheckTransaction } from './before-signing.ts';
 import { createBook } from './book.ts';
 import { sharedTerms } from './bundle.ts';
 import { createClaims } from './claims.ts';
@@ -36,7 +37,8 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
  * treasury its addresses say so, and no document mentions them.
  *
  * @param needs.upstreams of them the node of Solana
- * @param needs.baseRate what the vault on Base earns, to be compared with; null: there is none
+ * @param needs.vault whose rate on Base is compared with; null: there is none
+ * @param needs.check the check of what is handed out; null: there is none
  */
 export function openSolanaYield(
   house: House,
@@ -44,11 +46,13 @@ export function openSolanaYield(
   {
     upstreams,
     freeReads: { solana: freeReads, metrics },
-    baseRate,
+    vault,
+    check,
   }: {
     upstreams: { solana: { baseUrl: string | null } };
     freeReads: FreeReadsByChain;
-    baseRate: OtherRate | null;
+    vault: { currentRate: OtherRate | null } | null;
+    check: { solana: CheckTransaction } | null;
   },
 ): Part {
   const { treasury, sinceSlot } = settings;
@@ -80,9 +84,15 @@ export function openSolanaYield(
         ...asked,
         contactEmail: house.shop.contactEmail,
         terms: sharedTerms(node, nowMs),
+        check: check?.solana ?? null,
         claimLimit: house.limitByAddress(CLAIMS_PER_MINUTE),
       });
-      readingRoutes(http, { ...asked, sandbox, baseRate, pendingOf: claims.pendingOf });
+      readingRoutes(http, {
+        ...asked,
+        sandbox,
+        baseRate: vault?.currentRate ?? null,
+        pendingOf: claims.pendingOf,
+      });
     },
     jobs: [
       { name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) },

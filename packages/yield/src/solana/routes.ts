@@ -11,6 +11,7 @@ import {
   readWallet,
   readWithdrawal,
 } from './asked.ts';
+import { type CheckTransaction, withChecks } from './before-signing.ts';
 import { type ConfirmParts, confirmDeposit, readClaimed, readSignature } from './confirm.ts';
 import { type DepositParts, depositBundle } from './deposit.ts';
 import { feeRefundsView } from './refunds.ts';
@@ -33,6 +34,8 @@ export interface PortalRouteParts extends ConfirmParts, DepositParts, WithdrawPa
   limit: RateLimit;
   /** The bounds on what is read for one caller alone. */
   freeReads: FreeReads;
+  /** The check of what is handed out; null: there is none. */
+  check: CheckTransaction | null;
   addressOf(request: FastifyRequest): string;
 }
 
@@ -41,7 +44,7 @@ const anything = z.record(z.string(), z.unknown());
 
 /** The transactions of whoever comes and leaves, and what became of them. None of it costs anything. */
 export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): void {
-  const { fees, baseUrl, limit, freeReads, addressOf, contactEmail } = parts;
+  const { fees, baseUrl, limit, freeReads, addressOf, contactEmail, check } = parts;
   const post = (path: string, answer: (body: Record<string, unknown>, address: string) => Promise<unknown>) =>
     http.post(`${AT}/${path}`, async (request, reply) => {
       const address = addressOf(request);
@@ -54,14 +57,18 @@ export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): vo
     const amount = readDeposit(body, EXAMPLES.deposit);
     const idempotencyKey = readIdempotencyKey(body.idempotency_key, EXAMPLES.deposit);
     const priority = readPriority(body.priority, EXAMPLES.deposit);
-    return freeReads.read(address, () => depositBundle(parts, { wallet, amount, idempotencyKey, priority }));
+    return freeReads.read(address, async () =>
+      withChecks(await depositBundle(parts, { wallet, amount, idempotencyKey, priority }), wallet, check),
+    );
   });
 
   post('withdraw-tx', async (body, address) => {
     const wallet = readWallet(body.wallet, EXAMPLES.withdraw);
     const amount = readWithdrawal(body, EXAMPLES.withdraw);
     const priority = readPriority(body.priority, EXAMPLES.withdraw);
-    return freeReads.read(address, () => withdrawalTransaction(parts, { wallet, amount, priority }));
+    return freeReads.read(address, async () =>
+      withChecks(await withdrawalTransaction(parts, { wallet, amount, priority }), wallet, check),
+    );
   });
 
   post('confirm', async (body, address) => {

@@ -5,7 +5,7 @@ import { creditCard } from '../../quant/credit-card.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import { defineService } from '../define.ts';
 import { lendingPosition } from '../shared/wallet/lending-position.ts';
-import { walletActivity } from '../shared/wallet/wallet-activity.ts';
+import { type WalletActivity, walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
 import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../shared/wallet/wallet-screening.ts';
@@ -128,10 +128,7 @@ export default defineService({
     ]);
     const sanctioned =
       hitsOf(opened.sanctions, walletAddress).length > 0 || verdictOf(oracles.verdicts) === true;
-    const ageDays =
-      activity.first === null
-        ? null
-        : Math.max(0, Math.floor((nowMs() - activity.first.timestampMs) / DAY_MS));
+    const ageDays = ageOf(activity, nowMs());
     const card = creditCard({
       sanctioned,
       ageDays,
@@ -140,11 +137,7 @@ export default defineService({
       lending,
       liquidations: lending?.liquidations ?? null,
     });
-    const notes = [...oracles.notes, ...activity.notes, ...survey.notes];
-    if (activity.first === null && activity.transactions > 0)
-      notes.push(
-        'WALLET_AGE was not evaluated: up to 200 points are missing from score, and stand in highestScore.',
-      );
+    const notes = [...oracles.notes, ...activity.notes, ...unevaluated(activity), ...survey.notes];
     if (includeDefi && lending === null) notes.push(`defi is null: Aave v3 does not answer on ${chain}.`);
     if (lending?.searchedFromBlock != null && lending.searchedFromBlock > 0n) {
       notes.push(`Liquidations are those since block ${lending.searchedFromBlock}; older ones are not seen.`);
@@ -193,3 +186,14 @@ export default defineService({
     );
   },
 });
+
+/** Whole days since the first transaction; null where there is none, or nobody could say. */
+function ageOf({ first }: WalletActivity, nowMs: number): number | null {
+  return first === null ? null : Math.max(0, Math.floor((nowMs - first.timestampMs) / DAY_MS));
+}
+
+function unevaluated({ first, transactions }: WalletActivity): string[] {
+  return first === null && transactions > 0
+    ? ['WALLET_AGE was not evaluated: up to 200 points are missing from score, and stand in highestScore.']
+    : [];
+}

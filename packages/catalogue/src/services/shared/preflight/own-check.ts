@@ -1,11 +1,15 @@
 /** The same check as `transaction-preflight` sells, of a transaction that this server builds itself. */
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
+import { BaseError } from 'viem';
 import { z } from 'zod';
-import { VERDICTS } from '../../../preflight/finding.ts';
-import type { ChainHead } from '../wallet/wallet-chains.ts';
+import { type Finding, VERDICTS, type Verdict } from '../../../preflight/finding.ts';
+import { readSolanaTransaction } from '../../../preflight/solana-transaction.ts';
+import type { Upstreams } from '../../../upstreams/index.ts';
+import { type ChainHead, headOf } from '../wallet/wallet-chains.ts';
 import type { Call } from '../wallet/wallet-transaction.ts';
 import { preflightTransaction } from './evm-preflight.ts';
 import { findingForm } from './finding-form.ts';
+import { preflightSolana } from './solana-preflight.ts';
 
 const MOST_FINDINGS = 20;
 
@@ -26,10 +30,44 @@ export async function checkOwn(
   call: Call,
   nowMs: number,
 ): Promise<z.input<typeof ownCheck>> {
+  return shortened(() => preflightTransaction(head, { ...call, authorizations: [] }, NO_REGISTERS, nowMs));
+}
+
+const NO_REGISTERS = { sourcify: undefined, lists: undefined };
+
+/** The same check for the parts that build transactions and are no services: of a call on Base, and of a transaction on Solana. */
+export function checksOf({
+  upstreams,
+  nowMs,
+}: {
+  upstreams: { apis: Pick<Upstreams, 'base' | 'solana'> };
+  nowMs(): number;
+}): {
+  base(call: Call): Promise<z.input<typeof ownCheck>>;
+  solana(base64: string, signer: string): Promise<z.input<typeof ownCheck>>;
+} {
+  return {
+    base: (call) =>
+      shortened(async () =>
+        preflightTransaction(
+          await headOf(upstreams.apis.base),
+          { ...call, authorizations: [] },
+          NO_REGISTERS,
+          nowMs(),
+        ),
+      ),
+    solana: (base64, signer) =>
+      shortened(() =>
+        preflightSolana(upstreams.apis.solana, readSolanaTransaction(base64), signer, undefined),
+      ),
+  };
+}
+
+async function shortened(
+  check: () => Promise<{ verdict: Verdict; findings: readonly Finding[] }>,
+): Promise<z.input<typeof ownCheck>> {
   try {
-    const asked = { ...call, authorizations: [] };
-    const none = { sourcify: undefined, lists: undefined };
-    const { verdict, findings } = await preflightTransaction(head, asked, none, nowMs);
+    const { verdict, findings } = await check();
     return {
       verdict,
       findings: findings
@@ -37,7 +75,7 @@ export async function checkOwn(
         .map(({ pattern, severity, address }) => ({ pattern, severity, address })),
     };
   } catch (error) {
-    if (error instanceof UpstreamUnavailable) return null;
+    if (error instanceof UpstreamUnavailable || error instanceof BaseError) return null;
     throw error;
   }
 }
