@@ -61,7 +61,6 @@ export function openSources(
       else logger.warn({ list, outcome, reason }, 'data list');
     },
   });
-  const { lists, tokenLists } = dataLists;
   const kept = createKeptBudgets(pools.sql, { budgets: upstreams.budgets, nowMs });
   const terms = termsOfSources((name) => settings.upstreams[name].isTermsOpen === true);
   const open = terms.filter(({ isAgreedTo }) => isAgreedTo === false).map(({ name }) => name);
@@ -83,20 +82,7 @@ export function openSources(
       sourceTerms: () => terms,
       sourceCosts: costs.recent,
     },
-    capability: {
-      name: 'lists',
-      configured: lists.configured.includes('ofac-sdn'),
-      setBy: 'UPSTREAM_OFAC_BASE_URL',
-      forPayer: () => lists,
-    },
-    otherCapabilities: [
-      {
-        name: 'tokenLists',
-        configured: tokenLists.configured.length > 0,
-        setBy: 'UPSTREAM_UNISWAPTOKENS_BASE_URL',
-        forPayer: () => tokenLists,
-      },
-    ],
+    ...capabilitiesOf(dataLists),
     prepare: (patience) => patience.take(kept.takeOver),
     jobs: jobsOf({ kept, costs, dataLists }),
     metrics: metrics.registry,
@@ -106,6 +92,22 @@ export function openSources(
       await costs.write();
     },
   };
+}
+
+function capabilitiesOf({ lists, tokenLists }: DataLists): Pick<Part, 'capability' | 'otherCapabilities'> {
+  const capability = {
+    name: 'lists',
+    configured: lists.configured.includes('ofac-sdn'),
+    setBy: 'UPSTREAM_OFAC_BASE_URL',
+    forPayer: () => lists,
+  };
+  const tokens = {
+    name: 'tokenLists',
+    configured: tokenLists.configured.length > 0,
+    setBy: 'UPSTREAM_UNISWAPTOKENS_BASE_URL',
+    forPayer: () => tokenLists,
+  };
+  return { capability, otherCapabilities: [tokens] };
 }
 
 function jobsOf({
