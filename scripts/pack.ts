@@ -1,7 +1,7 @@
 /**
- * `npm run pack -- [folder]`: makes installable packages of the server and what a shop is built from, and of the client, in a folder
+ * `npm run pack -- [folder]`: makes installable packages of the server, of what a shop is built from, and of the client, in a folder
  * (`dist/` unless given). They hold JavaScript and types, because Node executes no TypeScript below `node_modules`;
- * a clone runs the TypeScript itself.
+ * a clone runs the TypeScript itself. The server's is a bundle, which needs no other package.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -36,12 +36,14 @@ export type Packed = (typeof PACKED)[number];
 
 /** The files that a package holds beside its code. */
 const BESIDE: Readonly<Partial<Record<Packed, readonly string[]>>> = {
-  core: ['web/*.{html,js,css,svg}', 'new/*.ts'],
+  core: ['web/*.{html,js,css,svg,png,woff2,txt}', 'new/*.ts'],
   contracts: ['src/**/*.sol', 'test/*.sol'],
   proxy: ['farebox.config.schema.json'],
   process: ['tools/*/package{,-lock}.json'],
   catalogue: ['tools/*/package{,-lock}.json'],
 };
+/** Made by `scripts/bundle.ts`, without any other package. */
+const BUNDLED: Packed = 'shop';
 const NOT_PACKED = /\.(test|fixture)\.(ts|js)$|(^|\/)README\.md$/;
 
 const APART: Readonly<Partial<Record<Packed, string>>> = { contracts: 'contracts', shop: 'apps/shop' };
@@ -63,10 +65,10 @@ interface Manifest {
 /**
  * Packs some of the packages.
  *
- * @param names which; what they import of ours must be among them
+ * @param names which; what they import of ours must be among them, but for the bundled one
  * @param into the folder for the archives, made if it is not there
  * @returns the paths of the archives, in the order of `names`
- * @throws Error when one does not compile, or names a file that it does not hold
+ * @throws Error when one does not compile, names a file that it does not hold, or when what bundles cannot be installed
  */
 export function pack(names: readonly Packed[], into: string): string[] {
   mkdirSync(into, { recursive: true });
@@ -83,6 +85,10 @@ export function pack(names: readonly Packed[], into: string): string[] {
 function packOne(name: Packed, stages: string, into: string): string {
   const stage = join(stages, name);
   mkdirSync(stage);
+  if (name === BUNDLED) {
+    run(process.execPath, [join(ROOT, 'scripts/bundle.ts'), stage], ROOT);
+    return npmPack(stage, into);
+  }
   if (name !== 'contracts') compile(name, stages);
   for (const pattern of BESIDE[name] ?? []) copyFiles(folderOf(name), pattern, stage);
   cpSync(join(ROOT, 'LICENSE'), join(stage, 'LICENSE'));

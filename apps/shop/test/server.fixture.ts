@@ -72,9 +72,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     FREE_CHAIN_READS_PER_MINUTE: '1000000',
     RATE_LIMIT_PER_KEY: '1000000',
     MAX_CONCURRENT_CALLS_PER_KEY: '1000',
-    SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
-    ...Object.fromEntries(CHAIN_NAMES.map((name) => [upstreamBaseUrlVariable(name), 'none'])),
-    ...(options.upstreamsUrl === undefined ? {} : sandboxAddresses(options.upstreamsUrl)),
+    ...sourcesAt(options.upstreamsUrl),
     ...options.environment,
   };
   const watch = watchLog(environment);
@@ -143,6 +141,19 @@ export async function startUpstreams(
   const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: UPSTREAM_SEED, nowMs });
   const { url } = await sandbox.start();
   return { url, stop: () => sandbox.stop() };
+}
+
+/**
+ * The variables of every source: none asks a real chain.
+ *
+ * @param url of a sandbox for upstreams, which the other sources are then asked at; without it none of them is configured
+ */
+export function sourcesAt(url: string | undefined): Record<string, string> {
+  return {
+    SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
+    ...Object.fromEntries(CHAIN_NAMES.map((name) => [upstreamBaseUrlVariable(name), 'none'])),
+    ...(url === undefined ? {} : sandboxAddresses(url)),
+  };
 }
 
 function sandboxAddresses(url: string): Record<string, string> {

@@ -7,8 +7,10 @@ import {
   globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -19,19 +21,27 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createFarebox } from 'farebox';
 import { aiTools, langChainTools } from 'farebox/tools';
+import portfolio from '../../../../packages/catalogue/src/services/investment/portfolio-optimization.ts';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
+import { lockOf } from '../../../../packages/process/src/npm-packages.mjs';
 import { PACKED, type Packed, pack, workspaceOf } from '../../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { installApart } from '../kept-apart.fixture.ts';
-import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
-import { unpack } from '../unpacked.fixture.ts';
+import { sourcesAt, startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
+import { link, unpack } from '../unpacked.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const modules = installApart(import.meta.dirname, 'what the client is tried with');
 const skip =
   modules === null && 'NOT TESTED: the package registry cannot be reached to install other runtimes';
 if (typeof skip === 'string') process.stderr.write(`\n*** ${skip} ***\n\n`);
+
+const bundler = installApart(join(ROOT, 'tools/bundle'), 'what bundles the server');
+const skipServer =
+  bundler === null && 'NOT TESTED: the package registry cannot be reached to install esbuild';
+if (typeof skipServer === 'string') process.stderr.write(`\n*** ${skipServer} ***\n\n`);
+const packed = PACKED.filter((name) => name !== 'shop' || skipServer === false);
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-runtimes-'));
 let database: TestDatabase;
@@ -40,7 +50,7 @@ let server: TestServer;
 let archives: string[];
 let archive: string;
 before(async () => {
-  archives = pack(PACKED, join(folder, 'archives'));
+  archives = pack(packed, join(folder, 'archives'));
   archive = archiveOf('client');
   if (skip !== false) return;
   [database, upstreams] = await Promise.all([openTestDatabase(), startUpstreams()]);
@@ -65,14 +75,15 @@ after(async () => {
 });
 
 function archiveOf(name: Packed): string {
-  return archives[PACKED.indexOf(name)] ?? '';
+  return archives[packed.indexOf(name)] ?? '';
 }
 
-/** Installs the client from its archive, as npm on this Node does, where no registry can be asked. */
-function installed(node: string, home: string): void {
+/** Installs the client from its archive, and others with it, as npm on this Node does where no registry can be asked. */
+function installed(node: string, home: string, ...others: Packed[]): void {
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, 'package.json'), JSON.stringify({ type: 'module' }));
   const args = ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error', archive];
+  args.push(...others.map(archiveOf));
   const PATH = `${dirname(node)}:${process.env.PATH}`;
   const done = spawnSync('npm', args, { cwd: home, encoding: 'utf8', env: { ...process.env, PATH } });
   assert.equal(done.status, 0, done.stderr);
@@ -160,7 +171,9 @@ for (const [name, pattern, args] of [
     assert.equal(out, SAID);
   });
 
-test('programs of the server are run by the command line where they are installed, and else it says how to get them', async () => {
+test('programs of the server are run by the command line where they are installed, and else it says how to get them', {
+  skip: skipServer,
+}, async () => {
   const home = join(folder, 'shop');
   installed(process.execPath, home);
   const env = { FAREBOX_HOME: join(home, 'settings') };
@@ -178,7 +191,7 @@ test('programs of the server are run by the command line where they are installe
     assert.ok(error.includes(`${name} is a command of ${from}, which is not installed here`), error);
     assert.match(error, /npm run pack[\s\S]*npm install .*CLONE\/dist\/\S+\.tgz/);
   }
-  for (const name of PACKED)
+  for (const name of packed)
     if (name !== 'client') unpack(archiveOf(name), workspaceOf(name), join(home, 'node_modules'));
   const openApi = {
     openapi: '3.1.0',
@@ -203,12 +216,55 @@ test('programs of the server are run by the command line where they are installe
   assert.match(unconfigured.error, /FAREBOX_SECRET: must be set/);
 });
 
-test('the packed server serves, sells, and proves its books from the command line', async () => {
-  const home = join(folder, 'shop');
+test('the server is one package of less than 40 MB, which needs no other and tells no folder of this machine', {
+  skip: skipServer,
+}, async () => {
+  const home = join(folder, 'unpacked');
+  unpack(archiveOf('shop'), workspaceOf('shop'), home);
+  const shop = join(home, '@farebox/shop');
+  const manifest = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'));
+  assert.deepEqual(
+    Object.keys(manifest).filter((key) => /dependencies$/i.test(key)),
+    [],
+  );
+  const files = readdirSync(shop, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
+  assert.ok(bytes < 40_000_000, `${bytes} bytes`);
+  for (const file of files) {
+    assert.doesNotMatch(file, /\.tsx?$/);
+    assert.ok(!readFileSync(file).includes(ROOT), file);
+  }
+  for (const source of ['src/FareboxVault.sol', 'test/Vault.t.sol'])
+    assert.ok(existsSync(join(shop, 'contracts', source)), source);
+  const licences = readFileSync(join(shop, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  assert.match(licences, /^fastify 5\.[\s\S]*^MIT License$/m);
+  const program = join(shop, manifest.bin['farebox-serve']);
+  for (const node of [process.execPath, programIn('node-22/bin/node') ?? process.execPath]) {
+    const unconfigured = await run(node, [program], { cwd: home });
+    assert.equal(unconfigured.code, 2, unconfigured.error);
+    assert.match(unconfigured.error, /FAREBOX_SECRET: must be set/);
+  }
+});
+
+test('the packed server serves, sells, and proves its books from the command line', {
+  skip: skipServer,
+}, async () => {
+  // An empty project with the client and the server alone.
+  const home = join(folder, 'server');
+  installed(process.execPath, home, 'shop');
   const own = await openTestDatabase();
+  const sources = await startUpstreams();
   const port = String(await freePort());
+  // What is fetched when an audit is first asked for is here already.
+  const compilers = join(ROOT, 'packages/catalogue/tools/compilers');
+  link(compilers, join(home, `caches/farebox/compilers-${lockOf(compilers).slice(0, 16)}`));
   const env = {
+    ...sourcesAt(sources.url),
     FAREBOX_HOME: join(home, 'settings'),
+    FAREBOX_DATA_DIR: join(home, 'data'),
+    XDG_CACHE_HOME: join(home, 'caches'),
     DATABASE_URL: own.url,
     FAREBOX_SECRET: 'a-secret-of-the-packed-server-and-of-nothing-else',
     PORT: port,
@@ -238,14 +294,64 @@ test('the packed server serves, sells, and proves its books from the command lin
     assert.equal((await farebox('keys', 'trial')).code, 0);
     const bought = await farebox('call', 'ping', '--message', 'packed', '--json');
     assert.equal(JSON.parse(bought.out).output.echo, 'packed', bought.error);
+    await showsItsFiles(url);
+    const granting = ['--usd', '50', '--reason', 'to try the packed server', '--json'];
+    const granted = await run(
+      process.execPath,
+      [join(home, 'node_modules/.bin/farebox-grant'), ...granting],
+      { cwd: home, env },
+    );
+    assert.equal(granted.code, 0, granted.error);
+    await worksBeside(url, JSON.parse(granted.out).apiKey);
+    if (process.platform === 'linux' && process.arch === 'x64') {
+      const [server] = readFileSync(`/proc/${serving.pid}/task/${serving.pid}/children`, 'utf8').split(' ');
+      assert.match(
+        readFileSync(`/proc/${server}/maps`, 'utf8'),
+        /@farebox\/shop\/vendor\/secp256k1\/.*\.node/,
+      );
+    }
     const books = await farebox('books');
     assert.match(books.out, /The books balance\./, books.error);
   } finally {
     serving.kill('SIGINT');
     assert.equal((await ended)[0], 0);
-    await own.close();
+    await Promise.all([own.close(), sources.stop()]);
   }
 });
+
+/** Asks for answers that are read from files as the server runs: guides, and pages with what they load. */
+async function showsItsFiles(url: string): Promise<void> {
+  for (const [path, holds] of [
+    ['/docs/guides/x402', /<h1[^>]*>.*x402/],
+    ['/docs/guides', /\/docs\/guides\/upgrading/],
+    ['/docs/ping', /ping/],
+    ['/assets/style.css', /woff2/],
+  ] as const) {
+    const answer = await fetch(url + path);
+    assert.equal(answer.status, 200, path);
+    assert.match(await answer.text(), holds, path);
+  }
+  const style = await (await fetch(`${url}/assets/style.css`)).text();
+  for (const [, loaded] of style.matchAll(/url\("?([^")]+)"?\)/g))
+    assert.equal((await fetch(new URL(String(loaded), `${url}/assets/`))).status, 200, loaded);
+}
+
+/** Buys answers that are not made in the server's own thread: a portfolio in another, and audits in a process, with a compiler and without. */
+async function worksBeside(url: string, key: string): Promise<void> {
+  const source = (type: string) => `pragma solidity ^0.8.20; contract Till { ${type} total; }`;
+  for (const [path, input] of [
+    [portfolio.path, portfolio.example],
+    ['smart-contract-audit', { sourceCode: source('uint256') }],
+    ['smart-contract-audit', { sourceCode: source('Missing') }],
+  ] as const) {
+    const answer = await fetch(`${url}/x402/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify(input),
+    });
+    assert.equal(answer.status, 200, `${path}: ${await answer.clone().text()}`);
+  }
+}
 
 const bin = (name: string) => join(modules ?? '', '.bin', name);
 
@@ -277,7 +383,7 @@ test('is bundled for the web without its wallets, keeps to its size, and buys fr
 });
 
 test('every archive passes the checkers of packages', { skip }, async () => {
-  assert.equal(archives.length, PACKED.length);
+  assert.equal(archives.length, packed.length);
   for (const each of archives) {
     const lint = await run(process.execPath, [bin('publint'), each, '--strict']);
     assert.equal(lint.code, 0, `${each}\n${lint.out}`);

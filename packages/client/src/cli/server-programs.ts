@@ -17,7 +17,7 @@ const PROGRAMS = {
 } as const;
 /** The archives of `npm run pack` that hold a package and those of ours that it stands on. */
 const ARCHIVES: Readonly<Record<(typeof PROGRAMS)[keyof typeof PROGRAMS], readonly string[]>> = {
-  '@farebox/shop': ['*'],
+  '@farebox/shop': ['farebox-shop-*'],
   '@farebox/core': ['farebox-core-*', 'farebox-process-*'],
   '@farebox/mcp-bridge': ['farebox-mcp-bridge-*', 'farebox-[0-9]*'],
 };

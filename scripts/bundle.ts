@@ -1,0 +1,264 @@
+/**
+ * `node scripts/bundle.ts FOLDER`: writes the server into a folder, as one package without dependencies. The code is bundled, with that of
+ * every package that it stands on; the files that it reads lie there where they lie in this repository, and what a module asks about its
+ * own place is answered with that place. What bundles is esbuild, the usual one for Node: it shares code between many programs, which
+ * each service and each thread is. It is installed below `tools/bundle/` on first use.
+ */
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, posix, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { installApart } from '../apps/shop/test/kept-apart.fixture.ts';
+import { neededPackages } from '../packages/process/src/npm-packages.mjs';
+import { SOURCES } from './packages.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SHOP = 'apps/shop';
+/** The packages that the server is made of, `packages/process` with them. */
+const FOLDERS = ['packages/process', ...SOURCES.map((source) => dirname(source))];
+
+/** The files that are read as the server runs, from the root of the repository. */
+const CARRIED = [
+  'LICENSE',
+  'docs/*.md',
+  'docs/images/*.svg',
+  'packages/core/web/*.{html,js,css,svg,png,woff2,txt}',
+  'contracts/{src/**,test}/*.sol',
+  ...FOLDERS.flatMap((folder) => [`${folder}/src/**/*.{sql,json}`, `${folder}/tools/*/package{,-lock}.json`]),
+];
+const OF_TESTS = /\.(test|fixture)\.\w+$/;
+/** Where files of others' packages go: npm packs no folder that is named `node_modules`. */
+const OTHERS = 'vendor';
+/** Others' modules that ask where they lie, with the files beside them that the server has them read. */
+const PLACED: Readonly<Record<string, readonly string[]>> = {
+  'secp256k1/bindings.js': ['prebuilds/*/*.node'],
+  // These read nothing: an address that nobody opens, lines of traces of errors, the threads of a logger that writes without any,
+  // and an example in a comment.
+  '@solidity-parser/parser/dist/index.cjs.js': [],
+  'undici/index.js': [],
+  'pino/lib/transport.js': [],
+  'thread-stream/index.js': [],
+  'qlobber/lib/qlobber.js': [],
+};
+/** The file of a thread or a process, as its starter names it. */
+const STARTED = /(?<=(?:new URL\(|join\(import\.meta\.dirname, )')([\w./-]*program)\.ts(?=')/g;
+const NAMES_SOURCE = /(?:new URL\(|join\(import\.meta\.dirname, )'[\w./-]+\.ts'/;
+const ASKS_PLACE = /\bimport\.meta\.|\b__(?:dir|file)name\b/;
+const PACKAGE = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
+const LICENCE = /^(?:licen[cs]e|copying|notice)/i;
+
+interface Bundled {
+  outputFiles: readonly { path: string; text: string }[];
+  metafile: { outputs: Readonly<Record<string, { inputs: Readonly<Record<string, unknown>> }>> };
+}
+interface Builder {
+  onLoad(
+    files: { filter: RegExp },
+    load: (file: { path: string }) => { contents: string; loader: 'js' | 'ts' } | null,
+  ): void;
+}
+/** The part of esbuild that is used here: its own types are installed with it, on first use. */
+interface Bundler {
+  build(options: Record<string, unknown>): Promise<Bundled>;
+}
+interface Manifest {
+  name: string;
+  version: string;
+  description?: string | undefined;
+  license?: string | undefined;
+  type?: string | undefined;
+  engines?: Record<string, string>;
+}
+
+const readText = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const manifestOf = (folder: string): Manifest => JSON.parse(readText(`${folder}/package.json`));
+const fromRoot = (path: string) => relative(ROOT, path).split(sep).join('/');
+const filesOf = (pattern: string) =>
+  globSync(pattern, { cwd: ROOT })
+    .map((path) => path.split(sep).join('/'))
+    .filter((path) => !OF_TESTS.test(path))
+    .sort();
+
+/** The place in the package of a file of this repository. */
+function placeOf(path: string): string {
+  const nested = path.lastIndexOf('node_modules/');
+  return nested === -1
+    ? path.replace(/\.ts$/, '.js')
+    : posix.join(OTHERS, path.slice(nested + 'node_modules/'.length));
+}
+
+/** The source of each command by its name, such as `farebox-serve`: every file of `commands/` that says which `npm run` it is. */
+function commands(): Record<string, string> {
+  const all = filesOf(`${SHOP}/src/commands/*.ts`).map((path) => [basename(path, '.ts'), path] as const);
+  const own = all.filter(([name, path]) => readText(path).includes(`\`npm run ${name}\``));
+  return Object.fromEntries([
+    ['farebox-serve', `${SHOP}/src/main.ts`],
+    ...own.map(([name, path]) => [`farebox-${name}`, path]),
+  ]);
+}
+
+/** The source of everything that is started or loaded by the name of its file: commands, services, threads and processes. */
+function programs(): string[] {
+  const sources = FOLDERS.flatMap((folder) => filesOf(`${folder}/src/**/*.ts`));
+  const services = sources.filter((path) => /\/src\/services\/(?!shared\/)[^/]+\/[^/]+$/.test(path));
+  const started = sources.flatMap((path) =>
+    [...readText(path).matchAll(STARTED)].map(([, file]) => posix.join(posix.dirname(path), `${file}.ts`)),
+  );
+  return [...new Set([...Object.values(commands()), ...services, ...started])];
+}
+
+/**
+ * A module with its questions about its own place answered; null for one that asks none.
+ *
+ * @param carry takes a file of this repository into the package
+ * @throws Error for a module of others of which nobody has said what it reads, and for one that names a file of TypeScript
+ */
+function placed(path: string, carry: (file: string) => void): string | null {
+  const text = readText(path);
+  if (!ASKS_PLACE.test(text)) return null;
+  const place = placeOf(path);
+  if (path.includes('node_modules/')) {
+    const read = PLACED[posix.relative(OTHERS, place)];
+    if (read === undefined)
+      throw new Error(`${path} asks where it lies: say in PLACED of scripts/bundle.ts which files it reads`);
+    for (const pattern of read)
+      for (const file of filesOf(posix.join(posix.dirname(path), pattern))) carry(file);
+  }
+  const renamed = text.replaceAll(STARTED, '$1.js');
+  if (NAMES_SOURCE.test(renamed))
+    throw new Error(`${path} names a file of source: what is started by its name ends in program.ts`);
+  const quoted = (name: string) => `bundlePlace(${JSON.stringify(name)})`;
+  const answers: Readonly<Record<string, string>> = {
+    'import.meta.dirname': quoted(posix.dirname(place)),
+    'import.meta.filename': quoted(place),
+    'import.meta.url': `bundleUrl(${JSON.stringify(place)})`,
+    __dirname: quoted(posix.dirname(place)),
+    __filename: quoted(place),
+  };
+  return renamed
+    .replaceAll(/createRequire\(import\.meta\.url\)\.resolve\('([^']+)'\)/g, (_, name: string) => {
+      const found = fromRoot(createRequire(join(ROOT, path)).resolve(name));
+      carry(found);
+      return quoted(placeOf(found));
+    })
+    .replaceAll('createRequire(import.meta.url)(', 'require(')
+    .replaceAll(
+      /\bimport\.meta\.(?:dirname|filename|url)\b|\b__(?:dir|file)name\b/g,
+      (asked) => answers[asked] ?? asked,
+    );
+}
+
+/** A file of the bundle, which begins with where the package lies as seen from there, and with the `require` of CommonJS. */
+function opened(file: string, text: string, isCommand: boolean): string {
+  const [, code = text] = /^(?:#!.*\n)?([\s\S]*)$/.exec(text) ?? [];
+  const up = posix.relative(posix.dirname(file), '.') || '.';
+  return `${isCommand ? '#!/usr/bin/env node\n' : ''}import { createRequire as bundleRequire } from 'node:module';
+import { join as bundleJoin } from 'node:path';
+import { pathToFileURL as bundleFileUrl } from 'node:url';
+const require = bundleRequire(import.meta.url);
+const bundlePlace = (place) => bundleJoin(import.meta.dirname, ${JSON.stringify(up)}, place);
+const bundleUrl = (place) => bundleFileUrl(bundlePlace(place)).href;
+${code}`;
+}
+
+/**
+ * Packages that are installed here for tests and tools alone. Some of those inside use them where they find them, and do without elsewhere.
+ */
+function leftOut(): string[] {
+  const { packages }: { packages: Record<string, { link?: boolean }> } = JSON.parse(
+    readText('package-lock.json'),
+  );
+  const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  const needed = new Set([...neededPackages(ROOT, [SHOP])].map(nameOf));
+  const others = Object.entries(packages).filter(
+    ([place, { link = false }]) => /node_modules/.test(place) && !link,
+  );
+  return [...new Set(others.map(([place]) => nameOf(place)))].filter((name) => !needed.has(name));
+}
+
+/**
+ * The packages of others inside, with their licences, which ask to be passed on.
+ *
+ * @throws Error for one that the lock file does not count to the server
+ */
+function licences(inputs: readonly string[]): string {
+  const homes = inputs.flatMap((path) => PACKAGE.exec(path)?.[0] ?? []);
+  const needed = neededPackages(ROOT, [SHOP]);
+  return [...new Set(homes)]
+    .sort()
+    .map((home) => {
+      if (!needed.has(home)) throw new Error(`${home} would be bundled, and is no part of the server`);
+      const { name, version, license = 'see its text' } = manifestOf(home);
+      const texts = globSync('*', { cwd: join(ROOT, home) })
+        .filter((file) => LICENCE.test(file))
+        .sort()
+        .map((file) => readText(`${home}/${file}`).trim());
+      return [`${name} ${version} (${license})`, ...texts].join('\n\n');
+    })
+    .join(`\n\n${'-'.repeat(80)}\n\n`);
+}
+
+/**
+ * Writes the server into a folder, with the manifest of its package.
+ *
+ * @throws Error when what bundles cannot be had, when a module does not resolve, and as `placed` and `licences` do
+ */
+async function bundle(into: string): Promise<void> {
+  const modules = installApart(join(ROOT, 'tools/bundle'), 'what bundles the server');
+  if (modules === null)
+    throw new Error('the package registry cannot be reached to install what bundles the server');
+  const esbuild: Bundler = await import(pathToFileURL(join(modules, 'esbuild/lib/main.js')).href);
+  const carried = new Set(CARRIED.flatMap(filesOf));
+  const places = (build: Builder) =>
+    build.onLoad({ filter: /\.[cm]?[jt]s$/ }, ({ path }) => {
+      const contents = placed(fromRoot(path), (file) => carried.add(file));
+      return contents === null ? null : { contents, loader: path.endsWith('ts') ? 'ts' : 'js' };
+    });
+  const { outputFiles, metafile } = await esbuild.build({
+    entryPoints: programs().map((path) => ({ in: path, out: path.replace(/\.ts$/, '') })),
+    absWorkingDir: ROOT,
+    outdir: into,
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    external: leftOut(),
+    legalComments: 'none',
+    metafile: true,
+    write: false,
+    logLevel: 'warning',
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+    plugins: [{ name: 'places', setup: places }],
+  });
+  const bin = Object.fromEntries(Object.entries(commands()).map(([name, path]) => [name, placeOf(path)]));
+  const write = (file: string, text: string) => {
+    mkdirSync(dirname(join(into, file)), { recursive: true });
+    writeFileSync(join(into, file), text);
+  };
+  for (const { path, text } of outputFiles) {
+    const file = relative(into, path).split(sep).join('/');
+    write(file, opened(file, text, Object.values(bin).includes(file)));
+  }
+  for (const file of carried) {
+    mkdirSync(dirname(join(into, placeOf(file))), { recursive: true });
+    cpSync(join(ROOT, file), join(into, placeOf(file)));
+  }
+  const inside = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  write('THIRD-PARTY-LICENSES.txt', `${licences(inside)}\n`);
+  write('README.md', readText(`${SHOP}/README.md`));
+  write('package.json', `${JSON.stringify({ ...packed(), bin }, null, 2)}\n`);
+}
+
+/** The manifest of a package that needs no other. */
+function packed(): Manifest {
+  const { name, version, description, license, type, engines = { node: '>=22.19' } } = manifestOf(SHOP);
+  return { name, version, description, license, type, engines };
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [, , folder] = process.argv;
+  if (folder === undefined) throw new Error('name the folder to write the server into');
+  await bundle(resolve(folder));
+}
