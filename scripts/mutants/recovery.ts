@@ -2,6 +2,7 @@
 import type { MutantsOfFile } from '../mutant.ts';
 
 const RESTORED_TEST = 'apps/shop/test/fire/restored-database.test.ts';
+const RESTORED_SOLANA_TEST = 'apps/shop/test/fire/restored-solana.test.ts';
 
 export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
   {
@@ -33,6 +34,27 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
       ["lasts ? 'owed' : 'recorded'", "'recorded'"],
       ['  await followCards(parts);\n', ''],
       ['return noted.length === 0;', 'return false;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/recovery/recover.ts',
+    tests: [RESTORED_SOLANA_TEST],
+    bugs: [
+      ['  if (readAtMs < found.settledAtMs) throw new TooEarly(found.settledAtMs);\n', ''],
+      [" || came.some(({ sale }) => sale.becomes === 'owed')", ''],
+      [': each.callId === callId,', ': false,'],
+      ['      and s.call_id = coalesce(${named}::uuid, s.call_id)\n', ''],
+      ['if (found.unread.length > 0 && !options.unreadCompared)', 'if (found.unread.length > 9)'],
+    ],
+  },
+  {
+    file: 'packages/core/src/rails/x402/solana-paid-since.ts',
+    tests: ['packages/core/src/rails/x402/solana-paid-since.test.ts'],
+    bugs: [
+      ['seconds * 1_000 <= sinceMs;', 'seconds > 0;'],
+      ["if ((change.get(refunder ?? '') ?? 0n) >= 0n) continue;", ''],
+      ['filter(({ err }) => err === null)', 'filter(() => true)'],
+      ['if (!isWhole) throw', 'if (signatures.length < 0) throw'],
     ],
   },
   {

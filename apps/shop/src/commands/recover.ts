@@ -22,6 +22,7 @@ import {
   type RecoverParts,
   type RecoveryPlan,
   recover,
+  TooEarly,
   Unread,
 } from '@farebox/core/recovery/recover';
 import { runCommand, UsageError } from '@farebox/process/run-command';
@@ -122,6 +123,10 @@ async function applied(
   try {
     return await recover(parts, by, options);
   } catch (error) {
+    if (error instanceof TooEarly)
+      throw new StartError(
+        `${error.message}: run this again then. Nothing was changed, and the shop stays shut`,
+      );
     if (!(error instanceof Unread)) throw error;
     throw new StartError(
       `${error.message}: compare what came to its recipient with the books, and say so by --compared. Nothing was changed, and the shop stays shut`,
@@ -152,7 +157,7 @@ function asText(plan: RecoveryPlan | null, isApplied: boolean): string {
     `The database knows nothing after ${new Date(recovery.knownUntilMs).toISOString()}.`,
     ...sales.map(lineOf),
     ...sentBack.map(({ callId, transaction }) => `refund    of call ${callId} was sent by ${transaction}`),
-    ...unread.map((network) => `unread    ${network}: compare what came to its recipient by hand`),
+    ...unread.map((network) => `unread    ${network}: its node has forgotten a part of that time, so compare what came to its recipient by hand`),
     sales.length + sentBack.length === 0 ? 'Nothing was sold since, as far as can be read.' : '',
     isApplied
       ? 'All of it is put right, and the shop is open. Now run npm run books.'

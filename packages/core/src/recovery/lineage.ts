@@ -10,6 +10,8 @@ export interface OpenRecovery {
   reason: ShutReason;
   /** The newest time of which the database knows anything, in milliseconds since 1970. */
   knownUntilMs: number;
+  /** When a server first saw it, in milliseconds since 1970. */
+  foundAtMs: number;
 }
 
 /** Accounts that were opened in the forgotten time had numbers, and nobody may get one of them. */
@@ -33,11 +35,11 @@ async function whereItRuns(on: Database | Transaction): Promise<Ran | null> {
 
 /** The recovery that is not over; null: the database is as new as the world. */
 export async function openRecoveryIn(on: Database | Transaction): Promise<OpenRecovery | null> {
-  const [row] = await on<{ id: bigint; reason: ShutReason; known_until: Date }[]>`
-    select id, reason, known_until from recoveries where opened_at is null`;
-  return row === undefined
-    ? null
-    : { id: row.id, reason: row.reason, knownUntilMs: row.known_until.getTime() };
+  const [row] = await on<{ id: bigint; reason: ShutReason; known_until: Date; found_at: Date }[]>`
+    select id, reason, known_until, found_at from recoveries where opened_at is null`;
+  if (row === undefined) return null;
+  const { id, reason, known_until: knownUntil, found_at: foundAt } = row;
+  return { id, reason, knownUntilMs: knownUntil.getTime(), foundAtMs: foundAt.getTime() };
 }
 
 /**
@@ -106,7 +108,7 @@ const WHY: Readonly<Record<ShutReason, string>> = {
 };
 
 /** The state in one sentence for people. */
-export function inWords({ reason, knownUntilMs }: OpenRecovery): string {
+export function inWords({ reason, knownUntilMs }: Pick<OpenRecovery, 'reason' | 'knownUntilMs'>): string {
   const until = new Date(knownUntilMs).toISOString();
   return `${WHY[reason]}, and knows nothing after ${until}: nothing is sold and no job runs until npm run recover has put right what was sold since.`;
 }

@@ -49,7 +49,7 @@ export function openRecovery(
 
   const why = () =>
     shut === null && isRewound
-      ? inWords({ id: 0n, reason: 'rewound', knownUntilMs: nowMs() })
+      ? inWords({ reason: 'rewound', knownUntilMs: nowMs() })
       : shut === null
         ? null
         : inWords(shut);

@@ -9,7 +9,7 @@ import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Settlement } from '../paid-call/settlements.ts';
-import type { CamePayment, PaidOnNetwork, PaidSince } from '../rails/evm/paid-since.ts';
+import type { CamePayment, PaidOnNetwork, PaidSince, SentBack } from '../rails/evm/paid-since.ts';
 import { type OpenRecovery, openRecoveryIn } from './lineage.ts';
 
 /** The clocks of chains, providers and our own differ by less. What is known already is passed by. */
@@ -44,14 +44,14 @@ export interface RecoveryPlan {
   sales: readonly ForgottenSale[];
   /** Refunds that were owed then and have been sent since, as the chain says. */
   sentBack: readonly { callId: string; transaction: string }[];
-  /** Chains that cannot be read by themselves: compare them by hand. */
+  /** Chains whose nodes have forgotten a part of that time: compare them by hand. */
   unread: readonly string[];
 }
 
 export interface RecoverParts {
   sql: Database;
   sales: Pick<Sales, 'calls' | 'settlements' | 'settlementFinisher'>;
-  /** What each chain says since a time; null: it cannot be read by itself. */
+  /** What each chain says since a time. */
   paidSince(sinceMs: number): Promise<readonly PaidOnNetwork[]>;
   cards: Pick<Cards, 'orders' | 'provider' | 'forgotten' | 'inbox'> | null;
   /** Whether credit, a key or something else that lasts is sold at this price. */
@@ -67,7 +67,12 @@ interface OfChain {
   sentBackBy: string | null;
 }
 
-type Found = RecoveryPlan & { ofChains: readonly OfChain[]; refunds: readonly SentRefund[] };
+type Found = RecoveryPlan & {
+  ofChains: readonly OfChain[];
+  refunds: readonly SentRefund[];
+  /** When the latest refund that the database has forgotten has landed, or never will. */
+  settledAtMs: number;
+};
 
 interface SentRefund {
   callId: string;
@@ -94,7 +99,8 @@ export async function planRecovery(parts: RecoverParts): Promise<RecoveryPlan | 
  * @param options.unreadCompared whether somebody has compared the chains that cannot be read
  * @param options.beforeOpening what else is done once everything is put right and nothing is sold yet
  * @returns what it did
- * @throws when a chain or the provider cannot be read, or one of those remains to be compared: the shop stays shut
+ * @throws when a chain or the provider cannot be read; `Unread` when a chain remains to be compared; `TooEarly` when a refund
+ * that is owed may have been sent already and land yet: the shop stays shut
  */
 export async function recover(
   parts: RecoverParts,
@@ -103,7 +109,9 @@ export async function recover(
 ): Promise<RecoveryPlan | null> {
   const recovery = await openRecoveryIn(parts.sql);
   if (recovery === null) return null;
+  const readAtMs = parts.nowMs();
   const found = await find(parts, recovery);
+  if (readAtMs < found.settledAtMs) throw new TooEarly(found.settledAtMs);
   if (found.unread.length > 0 && !options.unreadCompared) throw new Unread(found.unread);
   for (const each of found.refunds) await bookSent(parts, each);
   for (const each of found.ofChains) await putRight(parts, recovery, each);
@@ -120,8 +128,18 @@ export async function recover(
 /** Chains that nobody has compared. */
 export class Unread extends Error {
   constructor(networks: readonly string[]) {
-    super(`${networks.join(' and ')} cannot be read by itself`);
+    super(`the node of ${networks.join(' and ')} has forgotten a part of the time since`);
     this.name = 'Unread';
+  }
+}
+
+/** A refund that is owed may have been sent in the forgotten time, and not have landed yet. */
+export class TooEarly extends Error {
+  constructor(atMs: number) {
+    super(
+      `a refund that is owed may have been sent already, and could land until ${new Date(atMs).toISOString()}`,
+    );
+    this.name = 'TooEarly';
   }
 }
 
@@ -131,11 +149,15 @@ async function find(parts: RecoverParts, recovery: OpenRecovery): Promise<Found>
   const ofChains: OfChain[] = [];
   const refunds: SentRefund[] = [];
   const plain: ForgottenSale[] = [];
-  for (const { network, rail, paid } of chains) {
+  let landsWithinMs = 0;
+  for (const { network, rail, paid, landsWithinMs: within } of chains) {
     if (paid === null) continue;
     const due = await sentOfDue(parts, network, paid);
     refunds.push(...due.refunds);
-    ofChains.push(...(await cameTo(parts, { network, rail, paid }, due.left)));
+    const came = await cameTo(parts, { network, rail, paid }, due.left);
+    ofChains.push(...came);
+    if (due.isMoreOwed || came.some(({ sale }) => sale.becomes === 'owed'))
+      landsWithinMs = Math.max(landsWithinMs, within);
     for (const sent of due.left) {
       const known = await knownCallOf(parts.sql, network, sent, refunds);
       if (known !== null) refunds.push(known);
@@ -150,6 +172,7 @@ async function find(parts: RecoverParts, recovery: OpenRecovery): Promise<Found>
     sinceMs,
     ofChains,
     refunds,
+    settledAtMs: recovery.foundAtMs + landsWithinMs,
     sales: [...cards, ...ofChains.map(({ sale }) => sale), ...plain],
     sentBack: refunds.map(({ callId, transaction }) => ({ callId, transaction })),
     unread: chains.flatMap(({ network, paid }) => (paid === null ? [network] : [])),
@@ -173,7 +196,7 @@ function leftOnChain(
 /** Finds the refunds that were due when the database was saved and have been sent since. */
 async function sentOfDue(parts: RecoverParts, network: string, { sentBack }: PaidSince) {
   const due = await parts.sql<{ call_id: string; payee: string; amount_micros: bigint }[]>`
-    select call_id, lower(payee) as payee, amount_micros from refunds
+    select call_id, payee, amount_micros from refunds
     where network = ${network} and state = 0 order by created_at`;
   const known = new Set(
     (
@@ -183,35 +206,35 @@ async function sentOfDue(parts: RecoverParts, network: string, { sentBack }: Pai
   );
   const left = sentBack.filter(({ transaction }) => !known.has(transaction.toLowerCase()));
   const refunds = due.flatMap(({ call_id: callId, payee, amount_micros: amount }): SentRefund[] => {
-    const sent = takeFirst(left, ({ to, units }) => to === payee && units === amount);
+    const sent = takeFirst(left, (each) =>
+      each.callId === null ? isFor(each, { network, payer: payee, units: amount }) : each.callId === callId,
+    );
     return sent === null ? [] : [{ callId, transaction: sent.transaction, owed: null }];
   });
-  return { refunds, left };
+  return { refunds, left, isMoreOwed: due.length > refunds.length };
 }
 
 /** The newest call of a payer that cost what was sent back since. An operator had it refunded in the forgotten time. */
 async function knownCallOf(
   sql: Database,
   network: string,
-  { transaction, to, units }: PaidSince['sentBack'][number],
+  { transaction, to, units, callId: named }: SentBack,
   found: readonly SentRefund[],
 ): Promise<SentRefund | null> {
   const rows = await sql<{ call_id: string; asset: string; payer: string; pay_to: string }[]>`
     select s.call_id, s.asset, s.payer, s.pay_to from settlements s
-    where s.network = ${network} and s.state = 1 and lower(s.payer) = ${to} and s.amount_units = ${String(units)}
+    where s.network = ${network} and s.state = 1 and (s.payer = ${to} or lower(s.payer) = ${to}) and s.amount_units = ${String(units)}
+      and s.call_id = coalesce(${named}::uuid, s.call_id)
       and not exists (select 1 from refunds r where r.account_id = s.account_id and r.call_id = s.call_id)
     order by s.created_at desc limit 1000`;
   const row = rows.find((each) => !found.some(({ callId }) => callId === each.call_id));
   if (row === undefined) return null;
   const { call_id: callId, asset, payer, pay_to: payTo } = row;
-  const named = { identity: '', network, asset, payer, payTo, amountUnits: units, deadAfterMs: 0 };
-  return { callId, transaction, owed: { priceMicros: units, payment: { ...named, evidence: {} } } };
+  const of = { identity: '', network, asset, payer, payTo, amountUnits: units, deadAfterMs: 0 };
+  return { callId, transaction, owed: { priceMicros: units, payment: { ...of, evidence: {} } } };
 }
 
-function unexplained(
-  network: string,
-  { transaction, to, units }: PaidSince['sentBack'][number],
-): ForgottenSale {
+function unexplained(network: string, { transaction, to, units }: SentBack): ForgottenSale {
   return {
     source: network,
     reference: `${transaction} ${to}`,
@@ -226,7 +249,7 @@ function unexplained(
 async function cameTo(
   parts: RecoverParts,
   { network, rail, paid: { came } }: { network: string; rail: PaidOnNetwork['rail']; paid: PaidSince },
-  sent: PaidSince['sentBack'][number][],
+  sent: SentBack[],
 ): Promise<OfChain[]> {
   const forgotten: OfChain[] = [];
   for (const each of came) {
@@ -237,7 +260,8 @@ async function cameTo(
       UNKNOWN_REQUEST,
     );
     if (known !== null && !(await isUnfinished(parts, network, payment.identity, known))) continue;
-    const back = takeFirst(sent, ({ to, units }) => to === payment.payer && units === payment.amountUnits);
+    const { payer, amountUnits: units } = payment;
+    const back = takeFirst(sent, (of) => isFor(of, { network, payer, units }));
     const lasts = parts.sellsWhatLasts(payment.amountUnits);
     forgotten.push({
       came: each,
@@ -421,6 +445,12 @@ async function note(
     insert into recovered_sales (source, reference, recovery_id, amount_micros, became, call_id, at)
     values (${source}, ${reference}, ${String(recovery.id)}, ${String(amountMicros)}, ${becomes}, ${callId}, ${at(parts)})
     on conflict (source, reference) do nothing`;
+}
+
+/** Whether a transfer pays a payer back. Addresses of EVM chains are written in several ways, Solana's in one. */
+function isFor({ to, units }: SentBack, paid: { network: string; payer: string; units: bigint }): boolean {
+  if (units !== paid.units) return false;
+  return to === (paid.network.startsWith('eip155:') ? paid.payer.toLowerCase() : paid.payer);
 }
 
 function takeFirst<T>(from: T[], is: (each: T) => boolean): T | null {

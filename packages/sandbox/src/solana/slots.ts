@@ -10,7 +10,7 @@ export const FINAL_AFTER_SLOTS = 32;
 export const SLOTS_PER_EPOCH = 432_000;
 
 /** As on mainnet, block heights are below slots, so code that mixes them up fails here. */
-export const FIRST_SLOT = 300_000_000;
+const FIRST_SLOT = 300_000_000;
 const FIRST_BLOCK_HEIGHT = 278_000_000;
 
 /** The state that is kept so that the chain continues after a restart. */

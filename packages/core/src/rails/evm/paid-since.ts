@@ -15,7 +15,17 @@ const TOPIC_TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 export interface CamePayment {
   payment: OnChainPayment;
   transaction: string;
-  blockNumber: bigint;
+  /** Null on a chain where block numbers play no part. */
+  blockNumber: bigint | null;
+}
+
+/** A transfer from one of our refunding keys. */
+export interface SentBack {
+  transaction: string;
+  to: string;
+  units: bigint;
+  /** The call that the transaction says it is for; null: it says none. */
+  callId: string | null;
 }
 
 /** What a chain says of a time. */
@@ -24,7 +34,7 @@ export interface PaidSince {
   /** Transfers to us that no authorization moved: their senders may name them by their hash, and buy by it. */
   plain: readonly { transaction: string; from: string; units: bigint }[];
   /** Transfers from our refunding keys. */
-  sentBack: readonly { transaction: string; to: string; units: bigint }[];
+  sentBack: readonly SentBack[];
 }
 
 /** The same of one of our chains. */
@@ -33,8 +43,10 @@ export interface PaidOnNetwork {
   network: string;
   /** The rail that its payments come by. */
   rail: 'x402' | 'mpp';
-  /** Null: it cannot be read so. */
+  /** Null: its node has forgotten a part of that time. */
   paid: PaidSince | null;
+  /** How long a refund that was sent may still land beside another one of the same call; 0: the keys' nonces let one of them land. */
+  landsWithinMs: number;
 }
 
 interface Log {
@@ -95,6 +107,7 @@ export async function paidSince(place: PaidPlace, sinceMs: number): Promise<Paid
         transaction: log.transactionHash,
         to: addressIn(log.topics[2]),
         units: BigInt(log.data),
+        callId: null,
       });
   }
   const came: CamePayment[] = [];

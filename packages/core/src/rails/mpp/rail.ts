@@ -115,7 +115,8 @@ export function openMppRail(
     },
     async paidSince(sinceMs) {
       if (tempo === null || recipient === null) return [];
-      return [{ network: TEMPO, rail: 'mpp', paid: await tempo.paidSince(recipient, sinceMs) }];
+      const paid = await tempo.paidSince(recipient, sinceMs);
+      return [{ network: TEMPO, rail: 'mpp', paid, landsWithinMs: 0 }];
     },
     resume: async () => void (await tempo?.resume()),
     close: async () => tempo?.close(),

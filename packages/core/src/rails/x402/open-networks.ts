@@ -109,6 +109,8 @@ export type Opened = OpenNetwork &
         recipient: string;
         settler: SolanaSettler;
         refunding: { tank: GasTank } | null;
+        /** The address of the key for refunds; null: there is none. */
+        refunder: string | null;
       }
   );
 
@@ -248,6 +250,7 @@ function openSolana(
       refundKey === null
         ? null
         : { tank: tankOf('refund', refundKey, { each: REFUND_LAMPORTS, least: LEAST_REFUND_LAMPORTS }) },
+    refunder: refundKey?.address ?? null,
     senders: [sender],
     close: () => rpc.close(),
   };

@@ -19,7 +19,9 @@ import { type Offered, type OfferedNetwork, offeredOf } from './offered.ts';
 import { type NetworkNeeds, type Opened, openNetworks, type X402Config } from './open-networks.ts';
 import { evidenceAt, plainReceipt, readPayment, recallPayment } from './read.ts';
 import { createSignIn, type SignInChallenge } from './sign-in.ts';
+import { solanaPaidSince } from './solana-paid-since.ts';
 import { lookerAt } from './standing.ts';
+import { BLOCKHASH_LIFE_MS } from './svm-payments.ts';
 import { hasPayment } from './wire.ts';
 
 export interface X402Rail {
@@ -117,10 +119,15 @@ export function createX402Rail(
   };
 }
 
-/** What came to us on one chain since a time. Solana's payments cannot be told from its logs. */
+/** Reads what came to us on one chain since a time. */
 async function paidAt(open: Opened, refunders: readonly string[], sinceMs: number): Promise<PaidOnNetwork> {
   const { network, payTo, rpc } = open;
-  if (!('chain' in open)) return { network: network.id, rail: 'x402', paid: null };
+  if (!('chain' in open)) {
+    const { refunder } = open;
+    const place = { rpc, network: network.id, asset: network.asset, payTo, refunder };
+    const paid = await solanaPaidSince(place, sinceMs);
+    return { network: network.id, rail: 'x402', paid, landsWithinMs: BLOCKHASH_LIFE_MS };
+  }
   const asset = network.asset.toLowerCase();
   const paid = await paidSince(
     {
@@ -133,7 +140,7 @@ async function paidAt(open: Opened, refunders: readonly string[], sinceMs: numbe
     },
     sinceMs,
   );
-  return { network: network.id, rail: 'x402', paid };
+  return { network: network.id, rail: 'x402', paid, landsWithinMs: 0 };
 }
 
 /** Null for a chain that is not open, or that takes no authorizations. */

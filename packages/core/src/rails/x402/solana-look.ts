@@ -47,7 +47,7 @@ export async function findAmongTransactions(
   others: Set<string>,
 ): Promise<Found> {
   const most = bounds.isOver ? ONCE_OVER : WHILE_OPEN;
-  const { signatures, isWhole } = await list(rpc, sought.source, bounds, most.pages);
+  const { signatures, isWhole } = await listTransactions(rpc, sought.source, bounds, most.pages);
   const open = signatures.filter(({ signature }) => !others.has(signature));
   // What says our memo is fetched first. A node that keeps no memos says null for all of them.
   const named = open.filter(({ memo }) => memo !== null && isMemoOf(sought, memo));
@@ -55,7 +55,7 @@ export async function findAmongTransactions(
   const candidates = [...named, ...unnamed].map(({ signature }) => signature);
   for (let at = 0; at < Math.min(candidates.length, most.fetched); at += MAX_BATCH) {
     const some = candidates.slice(at, at + MAX_BATCH);
-    const fetched = await fetchAll(rpc, some);
+    const fetched = await fetchTransactions(rpc, some);
     for (const [index, signature] of some.entries()) {
       const became = fateOf(fetched[index], sought.messageHash);
       if (became === 'unseen') return { status: 'not shown' };
@@ -70,7 +70,14 @@ function isMemoOf({ memo }: Sought, listed: string): boolean {
   return memo === undefined || (memo !== null && listed.includes(memo));
 }
 
-async function list(
+/**
+ * Lists an account's transactions since a time, the newest first.
+ *
+ * @param pages of a thousand, at the most
+ * @returns `isWhole`: whether all of them are among these
+ * @throws what the node's client throws
+ */
+export async function listTransactions(
   rpc: BatchingRpc,
   source: string,
   { sinceMs, minContextSlot }: { sinceMs: number; minContextSlot: number },
@@ -95,15 +102,23 @@ async function list(
   return { signatures, isWhole: false };
 }
 
-interface Listed {
+export interface Listed {
   signature: string;
+  /** Null: it did what it says. */
+  err: unknown;
   blockTime: number | null;
   /** `[length] text` of each memo, joined by `; `. */
   memo: string | null;
 }
 
-/** Fetches transactions together, from a node that takes no batches one by one. */
-async function fetchAll(rpc: BatchingRpc, signatures: readonly string[]): Promise<unknown[]> {
+/**
+ * Fetches transactions together, from a node that takes no batches one by one.
+ *
+ * @param signatures at most `MAX_BATCH`
+ * @returns them in base64 with what they did, in the same order
+ * @throws what the node's client throws
+ */
+export async function fetchTransactions(rpc: BatchingRpc, signatures: readonly string[]): Promise<unknown[]> {
   const asked = signatures.map((signature) => [signature, HOW_FETCHED]);
   const single = () => Promise.all(asked.map((params) => rpc.call('getTransaction', params)));
   if (asked.length === 1) return single();

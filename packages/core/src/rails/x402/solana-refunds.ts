@@ -19,6 +19,7 @@ import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Refund } from '../../paid-call/rail.ts';
 import type { EndingSender, EndingTransaction } from '../../relayer/ending-sender.ts';
 import { ASSET_DECIMALS } from './networks.ts';
+import { refundMemo } from './refund-memo.ts';
 import type { SolanaKey } from './solana-key.ts';
 import {
   ATA_PROGRAM,
@@ -89,8 +90,7 @@ export function solanaRefunds(parts: {
       computeBudget(SET_UNIT_PRICE, 8, await unitPrice([from, to])),
       ...(opens ? [openAccount(ours, to, owner, mint)] : []),
       transfer(from, mint, to, ours, amountUnits),
-      // It says what it is for, and makes each refund another transaction.
-      { programAddress: MEMO_PROGRAM, data: new TextEncoder().encode(`refund of call ${callId}`) },
+      { programAddress: MEMO_PROGRAM, data: new TextEncoder().encode(refundMemo(callId)) },
     ];
     const compiled = compileTransaction(
       pipe(

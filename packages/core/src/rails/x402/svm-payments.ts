@@ -16,7 +16,7 @@ import type { SolanaRefunds } from './solana-refunds.ts';
 import type { SolanaSettler } from './solana-settler.ts';
 
 /** A blockhash lives 150 blocks of 0.4 s; after this no node has it any more. */
-const BLOCKHASH_LIFE_MS = 150_000;
+export const BLOCKHASH_LIFE_MS = 150_000;
 const SETTLE_TIMEOUT_MS = 15_000;
 const LOOK_TIMEOUT_MS = 4_000;
 const FIRST_LOOK_MS = 100;

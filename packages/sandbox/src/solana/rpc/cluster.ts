@@ -1,7 +1,7 @@
 /** Methods about the chain as a whole: its time, its blockhashes, its node. */
 import { commitmentOf, configAt, integerAt, invalid, listAt, textAt, toAddress } from '../params.ts';
 import { COMPUTE_BUDGET_PROGRAM, GENESIS_HASH } from '../programs.ts';
-import { BLOCKHASH_SLOTS, FIRST_SLOT, SLOT_MS, SLOTS_PER_EPOCH } from '../slots.ts';
+import { BLOCKHASH_SLOTS, SLOT_MS, SLOTS_PER_EPOCH } from '../slots.ts';
 import { decodeMessage, type WireMessage } from '../wire-transaction.ts';
 import {
   API_VERSION,
@@ -43,7 +43,8 @@ export const CLUSTER_METHODS: Methods = {
     };
   },
 
-  getFirstAvailableBlock: ({ bank }) => bank.history.firstSlot() ?? FIRST_SLOT,
+  /** 0 while nothing was forgotten, as a node says that has the whole chain. */
+  getFirstAvailableBlock: ({ bank }) => bank.history.firstSlot() ?? 0,
 
   getBlockTime({ bank }, params) {
     const slot = integerAt(params, 0, Number.MAX_SAFE_INTEGER);
