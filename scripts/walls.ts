@@ -528,6 +528,11 @@ export const SANDBOX: House = {
     { room: 'load-server.ts', knows: [], because: 'It loads files of the server by their paths.' },
     { room: 'page-frame.ts', knows: [], because: 'The frame of a page does not depend on the page.' },
     { room: 'parts.ts', knows: [PROCESS], because: 'It starts and stops parts of any kind.' },
+    {
+      room: 'signers.ts',
+      knows: [PROCESS],
+      because: 'It plays a command of the server, loaded by its path.',
+    },
     ...[
       ...['backup.ts', 'reset.ts', 'restore.ts', 'run.ts', 'saving.ts'],
       ...['start.ts', 'wallet.ts', 'warp.ts', 'world.ts'],

@@ -43,7 +43,7 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
       ['  if (readAtMs < found.settledAtMs) throw new TooEarly(found.settledAtMs);\n', ''],
       [" || came.some(({ sale }) => sale.becomes === 'owed')", ''],
       [': each.callId === callId,', ': false,'],
-      ['      and s.call_id = coalesce(${named}::uuid, s.call_id)\n', ''],
+      ['and s.call_id = coalesce(', 'and s.call_id = coalesce(s.call_id, '],
       ['if (found.unread.length > 0 && !options.unreadCompared)', 'if (found.unread.length > 9)'],
     ],
   },

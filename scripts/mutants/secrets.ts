@@ -39,9 +39,27 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/relayer/signer-process.ts',
     tests: ['packages/core/src/relayer/remote-signer.test.ts'],
     bugs: [
-      ['if ((transaction.value ?? 0n) > 0n)', 'if (false)'],
-      ['if ((transaction.gas ?? 0n) > MAX_GAS)', 'if (false)'],
-      ['if (transaction.to === undefined || transaction.to === null)', 'if (false)'],
+      ['if (value > 0n) return', 'if (value < 0n) return'],
+      ['return (gas ?? 0n) > MAX_GAS ?', 'return (gas ?? 0n) < 0n ?'],
+      ['if (to === undefined || to === null)', "if (to === '0x')"],
+      ["if (calls.length !== 1) return 'it is not one call';", ''],
     ],
+  },
+  {
+    file: 'packages/core/src/rails/x402/solana-signed.ts',
+    tests: ['packages/core/src/rails/x402/solana-signed.test.ts'],
+    bugs: [
+      ["if (staticAccounts[0] !== address) return 'another key pays its fee';", ''],
+      ["else return 'it does more than to transfer a token';", ''],
+      ["if (transfers !== 1) return 'it is not one transfer of a token';", ''],
+      ["if (opens > 1) return 'it opens more than one account';", ''],
+      ["if (price > 0n && limit === 0n) return 'it sets no limit of units';", ''],
+      ['limit * price > MAX_PRIORITY_LAMPORTS * MICRO_LAMPORTS', 'limit < 0n'],
+    ],
+  },
+  {
+    file: 'packages/core/src/rails/x402/solana-key.ts',
+    tests: ['packages/core/src/rails/x402/solana-signed.test.ts'],
+    bugs: [['if (!verify(null, message, publicKey, signature))', 'if (signature.length !== 64)']],
   },
 ];

@@ -161,10 +161,6 @@ export const evmAddress = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: 0x and 40 hex digits')
   .transform((value) => value as `0x${string}`);
-export const privateKey = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, 'must be private keys: 0x and 64 hex digits each')
-  .transform((value) => value as `0x${string}`);
 /** A private key of an EVM chain, or a key that AWS KMS or a signer process holds, with its address. */
 export const evmKey = z
   .string()

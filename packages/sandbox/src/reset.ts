@@ -14,7 +14,7 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 // Only what npm start made: a folder without its marks is somebody else's.
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
-  const made = ['postgres', 'chain', 'ethereum', 'solana', 'tempo', 'cards', 'mailbox', 'mqtt'];
+  const made = ['postgres', 'chain', 'ethereum', 'solana', 'tempo', 'cards', 'mailbox', 'mqtt', 'signers'];
   const secrets = [
     'secret',
     'wallet-key',

@@ -96,6 +96,10 @@ async function command(name: string, port: number, program: string, ...args: str
   return stdout;
 }
 
+const KEYS_THAT_SIGN = [
+  ...['X402_REFUND_KEYS', 'X402_REFUND_KEY_SOLANA', 'MPP_TEMPO_REFUND_KEY'],
+  ...['IDENTITY_REGISTRAR_KEY', 'YIELD_KEEPER_KEY'],
+];
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const USDC_E = '0x20C000000000000000000000b9537d11c60E8b50';
 
@@ -164,6 +168,12 @@ async function buyFromThreads({ url }: World, key: string): Promise<void> {
 test('first start, commands to paste, a wallet, restart with everything kept, two copies, reset, half a world', async () => {
   const port = await freePort();
   const first = await start('one', port);
+  // The keys that sign transactions stay in the process that starts the world.
+  const { environment: told, secrets } = JSON.parse(worldOf('one'));
+  for (const name of KEYS_THAT_SIGN) {
+    assert.match(told[name], /^signer:\/.+\.sock@/, name);
+    assert(!secrets.includes(name), name);
+  }
   const { key } = first;
   assert(key !== undefined, first.printed);
 

@@ -19,6 +19,7 @@ import { startFacilitator } from './facilitator/facilitator.ts';
 import { keptPort, onKeptPort } from './kept-port.ts';
 import { startMailbox } from './mailbox/mailbox.ts';
 import { openParts, type Parts, type WorldPart } from './parts.ts';
+import { HAS_SOCKETS, startSigners } from './signers.ts';
 import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
@@ -70,19 +71,32 @@ const SECRETS = {
   FAREBOX_SECRET: (dataDir: string) => secretIn(dataDir, 'secret'),
   WALLET_ENCRYPTION_KEY: (dataDir: string) => secretIn(dataDir, 'wallet-key'),
   MPP_SECRET_KEY: (dataDir: string) => secretIn(dataDir, 'mpp-key'),
+  CARD_PROVIDER_KEY: (dataDir: string) => `sk_test_${secretIn(dataDir, 'card-key')}`,
+  CARD_WEBHOOK_SECRET: (dataDir: string) => `whsec_${secretIn(dataDir, 'card-webhook-secret')}`,
+  ADMIN_TOKENS: (dataDir: string) => `operator:${secretIn(dataDir, ADMIN_TOKEN_FILE)}`,
+};
+/** Keys that sign transactions. They stay in the process that starts the world, where the system has sockets. */
+const KEYS = {
   X402_REFUND_KEYS: (dataDir: string) => accountsIn(dataDir).refunds.privateKey,
   MPP_TEMPO_REFUND_KEY: (dataDir: string) => accountsIn(dataDir).refunds.privateKey,
   X402_REFUND_KEY_SOLANA: (dataDir: string) => privateKeyOf(seedIn(dataDir), 'refunds'),
   IDENTITY_REGISTRAR_KEY: (dataDir: string) => accountsIn(dataDir).registrar.privateKey,
   YIELD_KEEPER_KEY: (dataDir: string) => accountsIn(dataDir).keeper.privateKey,
-  CARD_PROVIDER_KEY: (dataDir: string) => `sk_test_${secretIn(dataDir, 'card-key')}`,
-  CARD_WEBHOOK_SECRET: (dataDir: string) => `whsec_${secretIn(dataDir, 'card-webhook-secret')}`,
-  ADMIN_TOKENS: (dataDir: string) => `operator:${secretIn(dataDir, ADMIN_TOKEN_FILE)}`,
 };
-type SecretName = keyof typeof SECRETS;
+/** The signer process of each. Base and Tempo have the same key for refunds. */
+const SIGNER_OF = {
+  X402_REFUND_KEYS: 'refunds',
+  MPP_TEMPO_REFUND_KEY: 'refunds',
+  X402_REFUND_KEY_SOLANA: 'refunds-solana',
+  IDENTITY_REGISTRAR_KEY: 'registrar',
+  YIELD_KEEPER_KEY: 'keeper',
+} as const;
+const ALL_SECRETS = { ...SECRETS, ...KEYS };
+type SecretName = keyof typeof ALL_SECRETS;
+type KeyName = keyof typeof KEYS;
 
 /** What the server does on Base with keys of its own. */
-const SECRETS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY', 'YIELD_KEEPER_KEY'] as const;
+const KEYS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY', 'YIELD_KEEPER_KEY'] as const;
 
 /** The variables for the sandbox's Base. */
 function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, string> {
@@ -140,17 +154,17 @@ export async function startWorld(environment: Environment, options: { live: bool
   const giveSecret = (name: SecretName) => {
     if (!environment[name] && !environment[`${name}_FILE`]) secrets.push(name);
   };
+  const keys = signingKeys(dataDir, environment, giveSecret);
   const { begin, allBegun, stop: stopParts } = openParts();
   const stop = async () => {
+    await keys.stop();
     await stopParts();
     rmSync(noteFile(dataDir), { force: true });
   };
 
   const seed = seedIn(dataDir);
   const accounts = accountsOf(seed);
-  giveSecret('FAREBOX_SECRET');
-  giveSecret('WALLET_ENCRYPTION_KEY');
-  giveSecret('ADMIN_TOKENS');
+  for (const name of ['FAREBOX_SECRET', 'WALLET_ENCRYPTION_KEY', 'ADMIN_TOKENS'] as const) giveSecret(name);
   for (const [name, value] of await settingsIn(dataDir, environment)) give(name, value);
 
   const beginning = beginAll(begin, environment, { dataDir, seed, live: options.live });
@@ -169,14 +183,14 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (chain !== null) {
     give('X402_RECIPIENT', accounts.recipient.address);
     for (const [name, value] of Object.entries(namesOnBase(chain))) give(name, value);
-    for (const name of SECRETS_ON_BASE) giveSecret(name);
+    for (const name of KEYS_ON_BASE) keys.give(name);
   }
   const ethereum = await beginning.ethereum;
   if (ethereum !== null) give(addressOf('ethereum'), ethereum.url);
   const solana = await beginning.solana;
   if (solana !== null) {
     for (const [name, value] of Object.entries(await namesOnSolana(solana.url, seed))) give(name, value);
-    giveSecret('X402_REFUND_KEY_SOLANA');
+    keys.give('X402_REFUND_KEY_SOLANA');
   }
   if (chain !== null || solana !== null) {
     const networks = [chain !== null && 'base', solana !== null && 'solana'].filter((name) => name !== false);
@@ -189,7 +203,7 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('MPP_TEMPO_RPC_URL', tempo.url);
     give('MPP_TEMPO_RECIPIENT', accounts.recipient.address);
     give('MPP_TEMPO_CURRENCY', USDC_E);
-    giveSecret('MPP_TEMPO_REFUND_KEY');
+    keys.give('MPP_TEMPO_REFUND_KEY');
   }
   const methods = [tempo !== null && 'tempo', chain !== null && 'evm'].filter((name) => name !== false);
   if (methods.length > 0) {
@@ -199,14 +213,14 @@ export async function startWorld(environment: Environment, options: { live: bool
   const cards = await beginning.cards;
   if (cards !== null) {
     give('CARD_PROVIDER_URL', cards.url);
-    giveSecret('CARD_PROVIDER_KEY');
-    giveSecret('CARD_WEBHOOK_SECRET');
+    for (const name of ['CARD_PROVIDER_KEY', 'CARD_WEBHOOK_SECRET'] as const) giveSecret(name);
   }
   const mailbox = await beginning.mailbox;
   if (mailbox !== null) {
     give('SMTP_URL', mailbox.smtpUrl);
     give('MAIL_FROM', MAIL_FROM);
   }
+  Object.assign(added, await keys.start(stop));
   added.FAREBOX_SANDBOX_PARTS = parts.map(({ name, url }) => `${name}=${url}`).join(',');
   added.FAREBOX_SANDBOX_WALLETS = [
     ...Object.values(accounts).map(({ address }) => address),
@@ -388,8 +402,31 @@ function noteIn(dataDir: string): Note | null {
   }
 }
 
+/** The keys that sign transactions and that the environment does not name. @param giveSecret where the system has no sockets */
+function signingKeys(dataDir: string, environment: Environment, giveSecret: (name: KeyName) => void) {
+  const names: KeyName[] = [];
+  let stop = async (): Promise<void> => undefined;
+  return {
+    give(name: KeyName): void {
+      if (!HAS_SOCKETS) giveSecret(name);
+      else if (!environment[name] && !environment[`${name}_FILE`]) names.push(name);
+    },
+    /** @returns the variables that name them @throws StartError when one cannot be served, after `undo` */
+    async start(undo: () => Promise<void>): Promise<Record<string, string>> {
+      const held = Object.fromEntries(names.map((name) => [SIGNER_OF[name], KEYS[name](dataDir)]));
+      const signers = await startSigners(dataDir, held).catch(async (error: unknown) => {
+        await undo();
+        throw error;
+      });
+      stop = signers.stop;
+      return Object.fromEntries(names.map((name) => [name, signers.named[SIGNER_OF[name]] ?? '']));
+    },
+    stop: () => stop(),
+  };
+}
+
 function secretsOf(dataDir: string, names: readonly SecretName[]): Record<string, string> {
-  return Object.fromEntries(names.map((name) => [name, SECRETS[name](dataDir)]));
+  return Object.fromEntries(names.map((name) => [name, ALL_SECRETS[name](dataDir)]));
 }
 
 /** What the keys of this installation's accounts follow from: payments are made out to them, and settled by them. */

@@ -157,7 +157,10 @@ function asText(plan: RecoveryPlan | null, isApplied: boolean): string {
     `The database knows nothing after ${new Date(recovery.knownUntilMs).toISOString()}.`,
     ...sales.map(lineOf),
     ...sentBack.map(({ callId, transaction }) => `refund    of call ${callId} was sent by ${transaction}`),
-    ...unread.map((network) => `unread    ${network}: its node has forgotten a part of that time, so compare what came to its recipient by hand`),
+    ...unread.map(
+      (network) =>
+        `unread    ${network}: its node has forgotten a part of that time, so compare what came to its recipient by hand`,
+    ),
     sales.length + sentBack.length === 0 ? 'Nothing was sold since, as far as can be read.' : '',
     isApplied
       ? 'All of it is put right, and the shop is open. Now run npm run books.'

@@ -10,6 +10,10 @@ import { after, before, test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { hexToBytes, recoverTransactionAddress, serializeTransaction } from 'viem';
 import { generatePrivateKey } from 'viem/accounts';
+import { Transaction } from 'viem/tempo';
+import { privateKeyOf } from '../../../sandbox/src/accounts.fixture.ts';
+import { heldKey } from '../rails/x402/held-key.ts';
+import { keptHere, readSolanaKey } from '../rails/x402/solana-key.ts';
 import { addressOf, createSigner, type EvmKey } from './sign.ts';
 import { startSigner } from './signer-process.ts';
 
@@ -26,6 +30,18 @@ const TRANSACTION = {
   maxPriorityFeePerGas: 10n ** 6n,
 } as const;
 
+const TEMPO = {
+  type: 'tempo',
+  chainId: 4217,
+  calls: [{ to: '0x20C000000000000000000000b9537d11c60E8b50', data: '0xa9059cbb' }],
+  nonceKey: 5n,
+  nonce: 0,
+  gas: 2_000_000n,
+  maxFeePerGas: 10n ** 9n,
+  maxPriorityFeePerGas: 0n,
+} as const;
+type Hex = `0x${string}`;
+
 let folder: string;
 let kms: Server;
 /** What the double of KMS was asked for. */
@@ -33,6 +49,9 @@ const asked: { target: unknown; body: Record<string, string> }[] = [];
 /** Which of the two signatures of everything it gives. */
 let isUpperHalf = false;
 let refusal: string | null = null;
+let isSilent = false;
+/** The key that signs by Ed25519 in the double of KMS. */
+let solanaKeySigned = privateKeyOf('settler');
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'signer-'));
@@ -42,7 +61,14 @@ before(async () => {
     const body = JSON.parse(text);
     asked.push({ target: request.headers['x-amz-target'], body });
     reply.setHeader('content-type', 'application/x-amz-json-1.1');
+    if (isSilent) return;
     if (refusal !== null) return reply.writeHead(400).end(JSON.stringify({ __type: refusal, message: 'no' }));
+    if (body.SigningAlgorithm === 'ED25519_SHA_512') {
+      const signed = await keptHere(solanaKeySigned).sign(Buffer.from(body.Message, 'base64'));
+      return reply.end(
+        JSON.stringify({ KeyId: body.KeyId, Signature: Buffer.from(signed).toString('base64') }),
+      );
+    }
     const signature = secp256k1.sign(Buffer.from(body.Message, 'base64'), hexToBytes(KEY));
     const { n } = secp256k1.CURVE;
     const s = isUpperHalf ? n - signature.s : signature.s;
@@ -89,13 +115,52 @@ test('what another key signed is not sent, and what KMS refuses is an error', as
   await assert.rejects(createSigner(`aws-kms:${KEY_ID}@${addressOf(KEY)}`).sign(TRANSACTION), {
     name: 'DisabledException',
   });
+  refusal = null;
+});
+
+test('KMS signs for Solana by Ed25519 the whole message, and what another key signed is not sent', async () => {
+  const here = keptHere(privateKeyOf('settler'));
+  const message = Buffer.from('a message of Solana');
+  const key = readSolanaKey(`aws-kms:${KEY_ID}@${here.address}`);
+  assert.equal(key.address, here.address);
+  assert.deepEqual(await key.sign(message), await here.sign(message));
+  const { body } = asked.at(-1) ?? {};
+  assert.deepEqual(
+    [body?.KeyId, body?.MessageType, body?.SigningAlgorithm, body?.Message],
+    [KEY_ID, 'RAW', 'ED25519_SHA_512', message.toString('base64')],
+  );
+  solanaKeySigned = privateKeyOf('refunds');
+  await assert.rejects(key.sign(message), /signed with another key/);
+  solanaKeySigned = privateKeyOf('settler');
+});
+
+test('a signer that never answers is an error within its time, wherever it is', async () => {
+  const here = keptHere(privateKeyOf('settler'));
+  const silent = createServer(() => undefined);
+  const socket = join(folder, 'silent.sock');
+  await new Promise<void>((resolve) => silent.listen(socket, resolve));
+  isSilent = true;
+  try {
+    const places = [`aws-kms:${KEY_ID}`, `signer:${socket}`] as const;
+    await Promise.all(
+      places.flatMap((place) => [
+        assert.rejects(createSigner(`${place}@${addressOf(KEY)}`).sign(TRANSACTION)),
+        assert.rejects(readSolanaKey(`${place}@${here.address}`).sign(Buffer.from('x'))),
+      ]),
+    );
+  } finally {
+    isSilent = false;
+    silent.closeAllConnections();
+    silent.close();
+  }
+  // It is asked again, and not given up for good.
+  await assertSigned(`aws-kms:${KEY_ID}@${addressOf(KEY)}`);
 });
 
 test('a signer process signs what a settler sends and nothing else, for its own system user', async () => {
   const socket = join(folder, 'signer.sock');
-  const signer = await startSigner(KEY, socket);
+  const signer = await startSigner(heldKey(KEY), socket);
   try {
-    assert.equal(signer.address, addressOf(KEY));
     assert.equal(statSync(socket).mode & 0o777, 0o600);
     const key: EvmKey = `signer:${socket}@${addressOf(KEY)}`;
     await assertSigned(key);
@@ -106,6 +171,17 @@ test('a signer process signs what a settler sends and nothing else, for its own 
     await refused({ gas: 5_000_001n });
     const other: EvmKey = `signer:${socket}@${addressOf(generatePrivateKey())}`;
     await assert.rejects(createSigner(other).sign(TRANSACTION), /signed with another key/);
+    const unsigned = async (change: object) =>
+      createSigner(key).signatureOf((await Transaction.serialize({ ...TEMPO, ...change } as never)) as Hex);
+    const { r } = await unsigned({});
+    assert.match(r, /^0x[0-9a-f]{64}$/);
+    const refusedOnTempo = (change: object) =>
+      assert.rejects(unsigned(change), /the signer refused with 403/, JSON.stringify(Object.keys(change)));
+    const [call] = TEMPO.calls;
+    await refusedOnTempo({ calls: [call, call] });
+    await refusedOnTempo({ calls: [{ ...call, value: 1n }] });
+    await refusedOnTempo({ calls: [{ data: '0x6000' }] });
+    await refusedOnTempo({ gas: 5_000_001n });
     const garbage = await fetchAt(socket, serializeTransaction(TRANSACTION).slice(0, 20));
     assert.equal(garbage, 400);
   } finally {

@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import { hexToBytes, keccak256, serializeTransaction } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
+import { privateKeyToAccount, sign } from 'viem/accounts';
 import { addressOfRemote, type RemoteKey, remoteSigner } from './remote-signer.ts';
 import type { Signer } from './signer.ts';
 
@@ -41,34 +41,39 @@ function addressOfPrivate(privateKey: Hex): Hex {
 
 /** @param binding for tests: null signs in JavaScript */
 export function createSigner(key: EvmKey, binding: NativeBinding | null = native): Signer {
-  return isHere(key) ? localSigner(key, binding) : remoteSigner(key);
+  const { address, signatureOf } = isHere(key) ? localSigner(key, binding) : remoteSigner(key);
+  return {
+    address,
+    signatureOf,
+    async sign(transaction) {
+      const raw = serializeTransaction(transaction, await signatureOf(serializeTransaction(transaction)));
+      return { raw, hash: keccak256(raw) };
+    },
+  };
 }
 
-function localSigner(privateKey: Hex, binding: NativeBinding | null): Signer {
-  const account = privateKeyToAccount(privateKey);
-  const address = addressOf(privateKey);
+function localSigner(
+  privateKey: Hex,
+  binding: NativeBinding | null,
+): Pick<Signer, 'address' | 'signatureOf'> {
+  const address = addressOfPrivate(privateKey);
   if (binding === null) {
     return {
       address,
-      async sign(transaction) {
-        const raw = await account.signTransaction(transaction);
-        return { raw, hash: keccak256(raw) };
+      async signatureOf(unsigned) {
+        const { r, s, yParity } = await sign({ hash: keccak256(unsigned), privateKey });
+        if (yParity === undefined) throw new Error('a signature without its parity');
+        return { r, s, yParity };
       },
     };
   }
   const key = hexToBytes(privateKey);
   return {
     address,
-    async sign(transaction) {
-      const digest = hexToBytes(keccak256(serializeTransaction(transaction)));
-      const { signature, recid } = binding.ecdsaSign(digest, key);
+    async signatureOf(unsigned) {
+      const { signature, recid } = binding.ecdsaSign(hexToBytes(keccak256(unsigned)), key);
       const text = Buffer.from(signature).toString('hex');
-      const raw = serializeTransaction(transaction, {
-        r: `0x${text.slice(0, 64)}`,
-        s: `0x${text.slice(64)}`,
-        yParity: recid,
-      });
-      return { raw, hash: keccak256(raw) };
+      return { r: `0x${text.slice(0, 64)}`, s: `0x${text.slice(64)}`, yParity: recid };
     },
   };
 }

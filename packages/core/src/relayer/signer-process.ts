@@ -1,32 +1,85 @@
 /**
- * A signer: holds keys and signs transactions for whoever may open its Unix socket, so that the server that faces the public holds none.
- * It signs only what a settler sends: calls of contracts that move none of the chain's own currency, for bounded gas.
+ * A signer: holds a key and signs transactions for whoever may open its Unix socket, so that the server that faces the public holds none.
+ * It signs only what settlers and keys for refunds send: on EVM chains and Tempo calls of contracts that move none of the chain's own
+ * currency, for bounded gas; what it signs on Solana is decided by `rails/x402/solana-signed.ts`.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { hexToBytes, keccak256, parseTransaction } from 'viem';
+import { Transaction } from 'viem/tempo';
 import { addressOf } from './sign.ts';
 
 type Hex = `0x${string}`;
 
+/** What is answered: the signature, or why there is none. */
+export type SignerAnswer = { signed: Record<string, string> } | { refusal: string };
+
+/** A key that a signer process holds. */
+export interface HeldKey {
+  address: string;
+  /** @throws when the question cannot be read */
+  answer(question: unknown): SignerAnswer | Promise<SignerAnswer>;
+}
+
 const MAX_REQUEST_CHARACTERS = 400_000;
 const MAX_GAS = 5_000_000n;
 const NOT_FOR_OTHERS = 0o600;
+const TEMPO_TYPE = '0x76';
 
 /** Why a transaction is not signed; null: it is. */
 function refusalOf(unsigned: Hex): string | null {
+  if (unsigned.startsWith(TEMPO_TYPE)) return refusalOfTempo(unsigned as `0x76${string}`);
   const transaction = parseTransaction(unsigned);
   if (transaction.type !== 'eip1559' || transaction.r !== undefined)
     return 'not an unsigned EIP-1559 transaction';
-  if (transaction.to === undefined || transaction.to === null) return 'it deploys a contract';
-  if ((transaction.value ?? 0n) > 0n) return 'it moves the currency of the chain';
-  if ((transaction.gas ?? 0n) > MAX_GAS) return `it asks for more gas than ${MAX_GAS}`;
-  return null;
+  return refusalOfCalls([transaction], transaction.gas);
 }
 
-function answer(reply: ServerResponse, status: number, body: object): void {
-  reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+function refusalOfTempo(unsigned: `0x76${string}`): string | null {
+  const {
+    calls = [],
+    gas,
+    signature,
+    keyAuthorization,
+    feePayerSignature,
+  } = Transaction.deserialize(unsigned);
+  if (signature !== undefined) return 'it is signed already';
+  if (keyAuthorization !== undefined) return 'it lets another key sign for the account';
+  if (feePayerSignature !== undefined) return 'it pays the fee of another account';
+  if (calls.length !== 1) return 'it is not one call';
+  return refusalOfCalls(calls, gas);
+}
+
+function refusalOfCalls(
+  calls: readonly { to?: Hex | null | undefined; value?: bigint | undefined }[],
+  gas: bigint | undefined,
+): string | null {
+  for (const { to, value = 0n } of calls) {
+    if (to === undefined || to === null) return 'it deploys a contract';
+    if (value > 0n) return 'it moves the currency of the chain';
+  }
+  return (gas ?? 0n) > MAX_GAS ? `it asks for more gas than ${MAX_GAS}` : null;
+}
+
+/** A private key of EVM chains and Tempo. */
+export function heldEvmKey(privateKey: Hex): HeldKey {
+  const key = hexToBytes(privateKey);
+  return {
+    address: addressOf(privateKey),
+    answer(question) {
+      const { unsigned } = question as { unsigned: Hex };
+      const refusal = refusalOf(unsigned);
+      if (refusal !== null) return { refusal };
+      const { r, s } = secp256k1.sign(hexToBytes(keccak256(unsigned)), key);
+      const hexOf = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`;
+      return { signed: { r: hexOf(r), s: hexOf(s) } };
+    },
+  };
+}
+
+function reply(to: ServerResponse, status: number, body: object): void {
+  to.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
 function bodyOf(request: IncomingMessage): Promise<string> {
@@ -41,31 +94,26 @@ function bodyOf(request: IncomingMessage): Promise<string> {
   });
 }
 
+async function answered(key: HeldKey, text: string, to: ServerResponse): Promise<void> {
+  try {
+    const answer = await key.answer(JSON.parse(text));
+    if ('refusal' in answer) reply(to, 403, { error: answer.refusal });
+    else reply(to, 200, answer.signed);
+  } catch {
+    reply(to, 400, { error: 'no transaction that can be read' });
+  }
+}
+
 /**
  * Serves one key at a socket that only this system user may open. What an earlier process left there is taken away.
  *
- * @returns the key's address, and how to end it
+ * @returns how to end it
  */
-export async function startSigner(
-  privateKey: Hex,
-  socketPath: string,
-): Promise<{ address: Hex; close(): Promise<void> }> {
-  const key = hexToBytes(privateKey);
-  const server = createServer((request, reply) => {
+export async function startSigner(key: HeldKey, socketPath: string): Promise<{ close(): Promise<void> }> {
+  const server = createServer((request, to) => {
     bodyOf(request).then(
-      (text) => {
-        try {
-          const { unsigned } = JSON.parse(text) as { unsigned: Hex };
-          const refusal = refusalOf(unsigned);
-          if (refusal !== null) return answer(reply, 403, { error: refusal });
-          const { r, s } = secp256k1.sign(hexToBytes(keccak256(unsigned)), key);
-          const hexOf = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`;
-          answer(reply, 200, { r: hexOf(r), s: hexOf(s) });
-        } catch {
-          answer(reply, 400, { error: 'no transaction that can be read' });
-        }
-      },
-      () => reply.destroy(),
+      (text) => answered(key, text, to),
+      () => to.destroy(),
     );
   });
   rmSync(socketPath, { force: true });
@@ -80,7 +128,6 @@ export async function startSigner(
   }
   chmodSync(socketPath, NOT_FOR_OTHERS);
   return {
-    address: addressOf(privateKey),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -5,7 +5,7 @@ import { unavailable } from '../../http/problem.ts';
 import { type Chains, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import { createEndingSender } from '../../relayer/ending-sender.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
-import { addressOf } from '../../relayer/sign.ts';
+import { addressOf, type EvmKey } from '../../relayer/sign.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import { type PaidSince, paidSince } from '../evm/paid-since.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
@@ -47,14 +47,14 @@ export interface TempoNeeds {
 }
 
 export function openTempo(
-  { rpcUrl, currency, refundKey }: { rpcUrl: string; currency: Hex; refundKey: Hex | null },
+  { rpcUrl, currency, refundKey }: { rpcUrl: string; currency: Hex; refundKey: EvmKey | null },
   needs: TempoNeeds,
 ): OpenTempo {
   const { sql, sandbox, gas, nowMs, report } = needs;
   const rpc = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
   const sender = createEndingSender({ sql, network: TEMPO, chain: tempoChain(rpc), nowMs });
   const refunds =
-    refundKey === null ? null : tempoRefunds({ rpc, sender, chainId: TEMPO_CHAIN_ID, privateKey: refundKey });
+    refundKey === null ? null : tempoRefunds({ rpc, sender, chainId: TEMPO_CHAIN_ID, key: refundKey });
   const payments = tellingStrangers(
     sandbox,
     tempoPayments({ rpc, refunds, nowMs, report: (step, outcome) => report(TEMPO, step, outcome) }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { declare, evmAddress, list, privateKey, url } from '../../declared.ts';
+import { declare, evmAddress, evmKey, list, url } from '../../declared.ts';
 
 export const MPP = declare({
   name: 'mpp',
@@ -40,8 +40,8 @@ export const MPP = declare({
     tempoRefundKey: {
       name: 'MPP_TEMPO_REFUND_KEY',
       describe:
-        'Private key that holds that stablecoin for refunds on Tempo. Without it, services that are charged before they run are not sold there',
-      shape: privateKey,
+        'A private key, or a key [kept elsewhere](upgrading.md#keys-that-sign-transactions), that holds that stablecoin for refunds on Tempo. Without it, services that are charged before they run are not sold there',
+      shape: evmKey,
       fallback: null,
       secret: true,
     },

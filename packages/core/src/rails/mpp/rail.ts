@@ -5,6 +5,7 @@
  */
 import type { Database } from '../../db/connection.ts';
 import type { OnChainPayment, Quote, Rail, Headers as RequestHeaders } from '../../paid-call/rail.ts';
+import type { EvmKey } from '../../relayer/sign.ts';
 import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { PaidOnNetwork } from '../evm/paid-since.ts';
@@ -27,7 +28,7 @@ interface MppConfig {
   /** Null when Tempo is not offered. */
   tempoRecipient: Hex | null;
   tempoCurrency: Hex;
-  tempoRefundKey: Hex | null;
+  tempoRefundKey: EvmKey | null;
 }
 
 export interface MppRail {

@@ -68,7 +68,7 @@ async function setting(test: { name: string }, usdcMicros = 1_000_000n) {
         chain: tempoChain(rpc),
         nowMs: () => Date.now() + aheadMs,
       });
-      const refunds = tempoRefunds({ rpc, sender, chainId: CHAIN_ID, privateKey });
+      const refunds = tempoRefunds({ rpc, sender, chainId: CHAIN_ID, key: privateKey });
       return { refund: () => refunds.refund(refund), resume: () => sender.resume() };
     },
     rows: async () =>

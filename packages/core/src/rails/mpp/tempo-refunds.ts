@@ -11,7 +11,6 @@ import {
   parseAbi,
   toBytes,
 } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
 import { Abis, Addresses, Transaction } from 'viem/tempo';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Refund } from '../../paid-call/rail.ts';
@@ -24,6 +23,7 @@ import type {
 } from '../../relayer/ending-sender.ts';
 import type { GasSource } from '../../relayer/gas-tanks.ts';
 import { asMined, quantity } from '../../relayer/node-reply.ts';
+import { createSigner, type EvmKey } from '../../relayer/sign.ts';
 
 /** How long a refund may be mined, by the chain's clock. */
 const VALID_S = 60n;
@@ -90,10 +90,10 @@ function unitsOf(attoUsd: bigint): bigint {
   return (attoUsd + 10n ** 12n - 1n) / 10n ** 12n;
 }
 
-/** @param parts.privateKey the key that holds the stablecoin, which also pays the fee */
-export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: number; privateKey: Hex }) {
+/** @param parts.key holds the stablecoin, which also pays the fee */
+export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: number; key: EvmKey }) {
   const { rpc, sender, chainId } = parts;
-  const account = privateKeyToAccount(parts.privateKey);
+  const signer = createSigner(parts.key);
 
   /** @returns null when the refund would fail now, or when an earlier one may have been mined */
   async function make(id: string, refund: Refund): Promise<EndingTransaction | null> {
@@ -101,7 +101,7 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
     const nonceKey = BigInt(keccak256(toBytes(id))) & ((1n << NONCE_KEY_BITS) - 1n);
     const [head, nonce, failed, gasPrice] = await Promise.all([
       clockOf(rpc),
-      nonceOf(rpc, account.address, nonceKey),
+      nonceOf(rpc, signer.address, nonceKey),
       sender.failed(id),
       rpc.call('eth_gasPrice', []),
     ]);
@@ -114,23 +114,23 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
       args: [refund.payee as Hex, refund.amountUnits, memoOf(refund.callId)],
     });
     // A failing transaction costs a fee each time. The simulation finds a wallet without funds at no cost.
-    await rpc.call('eth_call', [{ from: account.address, to: asset, data }, 'latest']);
+    await rpc.call('eth_call', [{ from: signer.address, to: asset, data }, 'latest']);
     const validBefore = head + VALID_S;
-    const raw = await account.signTransaction(
-      {
-        chainId,
-        calls: [{ to: asset, data }],
-        nonceKey,
-        nonce: Number(nonce),
-        gas: GAS_LIMIT,
-        maxFeePerGas: quantity(gasPrice) * 2n,
-        maxPriorityFeePerGas: 0n,
-        validBefore: Number(validBefore),
-        feeToken: asset,
-      } as never,
-      { serializer: Transaction.serialize as never },
-    );
-    return { hash: keccak256(raw), raw, endsAt: validBefore, paidBy: account.address.toLowerCase() };
+    const transaction = {
+      type: 'tempo',
+      chainId,
+      calls: [{ to: asset, data }],
+      nonceKey,
+      nonce: Number(nonce),
+      gas: GAS_LIMIT,
+      maxFeePerGas: quantity(gasPrice) * 2n,
+      maxPriorityFeePerGas: 0n,
+      validBefore: Number(validBefore),
+      feeToken: asset,
+    } as const;
+    const signature = await signer.signatureOf((await Transaction.serialize(transaction)) as Hex);
+    const raw = (await Transaction.serialize(transaction, signature)) as Hex;
+    return { hash: keccak256(raw), raw, endsAt: validBefore, paidBy: signer.address };
   }
 
   return {

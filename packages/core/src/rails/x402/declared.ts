@@ -11,7 +11,7 @@ const solanaKey = z.string().refine((value) => {
   } catch {
     return false;
   }
-}, 'must be a Solana private key: base58 of 64 bytes, or a JSON list of them');
+}, 'must be a Solana private key (base58 of 64 bytes, or a JSON list of them), aws-kms:KEY@ADDRESS or signer:SOCKET@ADDRESS');
 
 export const X402 = declare({
   name: 'x402',
@@ -93,7 +93,7 @@ export const X402 = declare({
     relayerKeySolana: {
       name: 'X402_RELAYER_KEY_SOLANA',
       describe:
-        'Private key of our own settler on Solana, base58 or a JSON list. With it, Solana payments need no facilitator. It needs SOL and nothing else',
+        'Key of our own settler on Solana: a private key in base58 or as a JSON list, or a key [kept elsewhere](upgrading.md#keys-that-sign-transactions). With it, Solana payments need no facilitator. It needs SOL and nothing else',
       shape: solanaKey,
       fallback: null,
       secret: true,
@@ -101,7 +101,7 @@ export const X402 = declare({
     refundKeySolana: {
       name: 'X402_REFUND_KEY_SOLANA',
       describe:
-        'Private key that holds USDC and SOL for refunds on Solana. Without it, services that are charged before they run are not sold there',
+        'Key in the same forms that holds USDC and SOL for refunds on Solana. Without it, services that are charged before they run are not sold there',
       shape: solanaKey,
       fallback: null,
       secret: true,

@@ -22,9 +22,9 @@ test('a key is read as wallets and as the command line keep it, and signs as the
   for (const text of [privateKeyOf('settler'), JSON.stringify([...bytes])]) {
     const key = readSolanaKey(text);
     assert.equal(key.address, address);
-    assert.deepEqual(key.sign(message), new Uint8Array(signed?.[address] ?? []));
+    assert.deepEqual(await key.sign(message), new Uint8Array(signed?.[address] ?? []));
     const publicKey = await getPublicKeyFromAddress(key.address as Address);
-    assert(await verifySignature(publicKey, key.sign(message) as SignatureBytes, message));
+    assert(await verifySignature(publicKey, (await key.sign(message)) as SignatureBytes, message));
   }
 });
 

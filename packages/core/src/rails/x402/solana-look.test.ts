@@ -195,7 +195,7 @@ test('a payment for our own fee payer of which no record tells is judged by a no
         opened: unasked,
         resume: unasked,
       },
-      key: { address: 'ours', sign: () => new Uint8Array(64) },
+      key: { address: 'ours', sign: async () => new Uint8Array(64) },
       tank: null,
       isPoor: unasked,
       nowMs: Date.now,

@@ -78,7 +78,7 @@ function isMemoOf({ memo }: Sought, listed: string): boolean {
  * @throws what the node's client throws
  */
 export async function listTransactions(
-  rpc: BatchingRpc,
+  rpc: Pick<BatchingRpc, 'call'>,
   source: string,
   { sinceMs, minContextSlot }: { sinceMs: number; minContextSlot: number },
   pages: number,
@@ -118,7 +118,10 @@ export interface Listed {
  * @returns them in base64 with what they did, in the same order
  * @throws what the node's client throws
  */
-export async function fetchTransactions(rpc: BatchingRpc, signatures: readonly string[]): Promise<unknown[]> {
+export async function fetchTransactions(
+  rpc: Pick<BatchingRpc, 'call' | 'batch'>,
+  signatures: readonly string[],
+): Promise<unknown[]> {
   const asked = signatures.map((signature) => [signature, HOW_FETCHED]);
   const single = () => Promise.all(asked.map((params) => rpc.call('getTransaction', params)));
   if (asked.length === 1) return single();

@@ -14,7 +14,7 @@ const MAX_PAGES = 1_000;
 
 /** The place that payments come to. */
 interface PaidPlace {
-  rpc: BatchingRpc;
+  rpc: Pick<BatchingRpc, 'call' | 'batch'>;
   /** CAIP-2. */
   network: string;
   /** The mint. */
@@ -84,7 +84,7 @@ export async function solanaPaidSince(place: PaidPlace, sinceMs: number): Promis
 }
 
 /** Whether the node still has what landed since then. @throws what the node's client throws */
-async function remembers(rpc: BatchingRpc, sinceMs: number): Promise<boolean> {
+async function remembers(rpc: PaidPlace['rpc'], sinceMs: number): Promise<boolean> {
   const slot = await rpc.call('getFirstAvailableBlock', []);
   if (slot === 0) return true;
   const seconds = await rpc.call('getBlockTime', [slot]);

@@ -107,7 +107,7 @@ export function solanaRefunds(parts: {
         (each) => appendTransactionMessageInstructions(instructions, each),
       ),
     );
-    const signature = key.sign(Uint8Array.from(compiled.messageBytes));
+    const signature = await key.sign(Uint8Array.from(compiled.messageBytes));
     const raw = getBase64EncodedWireTransaction({
       ...compiled,
       signatures: { [ours]: signature as SignatureBytes },

@@ -140,7 +140,7 @@ class OwnSettler implements SolanaSettler {
   async #lookForUnknown(payment: OnChainPayment, bySlot: number): Promise<ChainVerdict | null> {
     const { rpc, key } = this.#parts;
     if (key === null || evidenceOf(payment).feePayer !== key.address) return null;
-    const { hash } = signed(payment, key);
+    const { hash } = await signed(payment, key);
     const { context, value } = (await rpc.call('getSignatureStatuses', [
       [hash],
       { searchTransactionHistory: true },
@@ -164,7 +164,7 @@ class OwnSettler implements SolanaSettler {
     if (refusal !== null) return { refusal };
     const endsAt = await endOfBlockhash(rpc, evidenceOf(payment).blockhash);
     if (endsAt === null) return { refusal: refuse('PAYMENT_EXPIRED') };
-    return { ...signed(payment, key), endsAt, paidBy: key.address };
+    return { ...(await signed(payment, key)), endsAt, paidBy: key.address };
   }
 
   /** Why the chain would not take it now; null: it would. @throws what the node's client throws */
@@ -205,10 +205,10 @@ function evidenceOf(payment: OnChainPayment): OwnEvidence {
 }
 
 /** What the chain knows it by once our key has signed; the same each time. */
-function signed(payment: OnChainPayment, by: SolanaKey): { hash: string; raw: string } {
+async function signed(payment: OnChainPayment, by: SolanaKey): Promise<{ hash: string; raw: string }> {
   const wire = Buffer.from(transactionIn(payment), 'base64');
   const { messageBytes } = getTransactionDecoder().decode(wire);
-  const signature = by.sign(Uint8Array.from(messageBytes));
+  const signature = await by.sign(Uint8Array.from(messageBytes));
   // The fee payer's signature is the first, after a byte with their number.
   wire.set(signature, 1);
   return { hash: getBase58Decoder().decode(signature), raw: wire.toString('base64') };
