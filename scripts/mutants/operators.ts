@@ -34,6 +34,7 @@ export const OPERATOR_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/operator/sign-in/people.ts',
     tests: SIGN_IN,
     bugs: [
+      ['bounds.retentionDays * DAY_MS', '90 * DAY_MS'],
       ['if (row.issuer !== issuer || row', 'if (row'],
       ["row.role_set === 'none') return null;", "row.role_set === 'none') return 'read';"],
       ['(now - bounds.idleMs)}`;\n    if (row', '(0)}`;\n    if (row'],

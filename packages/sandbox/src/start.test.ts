@@ -169,7 +169,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const port = await freePort();
   const first = await start('one', port);
   // The keys that sign transactions stay in the process that starts the world.
-  const { environment: told, secrets } = JSON.parse(worldOf('one'));
+  const { environment: told, secrets } = JSON.parse(noteOf('one'));
   for (const name of KEYS_THAT_SIGN) {
     assert.match(told[name], /^signer:\/.+\.sock@/, name);
     assert(!secrets.includes(name), name);

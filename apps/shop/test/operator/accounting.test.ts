@@ -4,7 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
-import { type AccountingLine, asCsv, COLUMNS } from '../../../../packages/core/src/operator/accounting.ts';
+import {
+  type AccountingLine,
+  accountingLines,
+  asCsv,
+  COLUMNS,
+} from '../../../../packages/core/src/operator/accounting.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { type CardWorld, startCardWorld } from '../cards.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
@@ -103,7 +108,7 @@ test('the sum of all lines is each balance of the books, and each day has what w
   assert.deepEqual(told(of(MIDDLE, 'revenue')), [['credits', 'ping', '3', '0.750000']]);
   assert.deepEqual(told(of(MIDDLE, 'source_cost')), [[null, 'ping', '3', '0.001200']]);
   assert.deepEqual(told(of(MIDDLE, 'provider_fee')), [['card', null, '1', null]]);
-  assert.deepEqual(told(of(LAST, 'source_cost')), [[null, 'first-call', '1', null]]);
+  assert.deepEqual(told(of(LAST, 'source_cost')), [[null, 'first-call', '1', '0.000000']]);
   const refunds = of(LAST, 'refund').reduce((sum, { amountUsd }) => sum + usdToMicros(amountUsd ?? '0'), 0n);
   assert.equal(refunds, 40_250_000n);
   // Each day alone has the same lines.
@@ -117,6 +122,44 @@ function ordersOf() {
   return world.database.sql<{ id: string; account_id: bigint }[]>`
     select id, account_id from card_orders where state = 1`;
 }
+
+test('what a source was measured to cost stands by source, and is shared by the services that asked it', async () => {
+  const { sql, patient } = world.database;
+  await sql`insert into source_costs (day, source, requests, cost_micros) values (${MIDDLE}::date, 'ai', 7, 1001)`;
+  const measured = (await lines()).filter(({ kind }) => kind === 'measured_cost');
+  assert.deepEqual(
+    measured.map(({ day, source, count, amountUsd }) => [day, source, count, amountUsd]),
+    [[MIDDLE, 'ai', '7', '0.001001']],
+  );
+  const key = await world.server.key('1');
+  assert.equal((await world.server.call('ping', key)).status, 200);
+  const costsOf = async (declared: readonly { service: string; costMicros: bigint }[], needs: string[]) => {
+    const services = ['ping', 'first-call'].map((path) => ({ path, costsMoney: true, needs }));
+    const measuredOn = async () => [{ source: 'ai', requests: 7n, costMicros: 1_001n }];
+    const found: (string | null)[][] = [];
+    const [fromMs, toMs] = [FIRST, LAST].map((each) => Date.parse(each)) as [number, number];
+    for await (const line of accountingLines(patient, {
+      fromMs,
+      toMs,
+      costs: { declared, services, measuredOn },
+    }))
+      if (line.kind === 'source_cost') found.push([line.day, line.service, line.count, line.amountUsd]);
+    return found;
+  };
+  assert.deepEqual(await costsOf([], ['ai']), [
+    [FIRST, 'ping', '1', '0.001001'],
+    [MIDDLE, 'ping', '3', '0.001001'],
+    // A part of a micro-dollar is rounded up.
+    [LAST, 'first-call', '1', '0.000501'],
+    [LAST, 'ping', '1', '0.000501'],
+  ]);
+  assert.deepEqual(await costsOf([{ service: 'ping', costMicros: 5n }], ['other']), [
+    [FIRST, 'ping', '1', '0.000005'],
+    [MIDDLE, 'ping', '3', '0.000015'],
+    [LAST, 'first-call', '1', null],
+    [LAST, 'ping', '1', '0.000005'],
+  ]);
+});
 
 test('the CSV has the same lines, with a head, and opens as text', async () => {
   const answer = await ask(`accounting.csv?from=${FIRST}&to=${LAST}`);
@@ -138,10 +181,11 @@ test('the CSV has the same lines, with a head, and opens as text', async () => {
     unit: null,
     service: '=cmd|"/C calc"!A0',
     note: '+1,\r\n2',
+    source: null,
   };
   assert.equal(
     asCsv(line),
-    '2026-10-01,revenue,credits,"\'=cmd|""/C calc""!A0",call,customers,revenue_credits,1,0.001000,,,"\'+1,\r\n2"\r\n',
+    '2026-10-01,revenue,credits,"\'=cmd|""/C calc""!A0",call,customers,revenue_credits,1,0.001000,,,"\'+1,\r\n2",\r\n',
   );
 });
 

@@ -735,6 +735,7 @@ describe('a card payment', () => {
       upstreamHealth: () => [],
       sourceTerms: () => [],
       sourceCosts: async () => [],
+      sourceCostsOn: async () => [],
       dataLists: async () => [],
       shut: () => null,
       rails: () => [],

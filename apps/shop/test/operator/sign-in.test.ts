@@ -595,3 +595,35 @@ describe('a provider that is away', () => {
     }
   });
 });
+
+test('a session is kept as long after its end as the settings say, and is gone with the next sign-in', async () => {
+  const wasMs = nowMs;
+  const short = await startTestServer({
+    pools: database,
+    nowMs: () => nowMs,
+    environment: environment({ ADMIN_SESSION_RETENTION_DAYS: '3' }),
+  });
+  const signsIn = async (person: Told) => {
+    browsers += 1;
+    const answer = await signIn(surfer(short.url, `8.10.0.${browsers & 255}`), provider, person);
+    assert.equal(answer.headers.get('location'), '/admin', await answer.text());
+  };
+  try {
+    await signsIn(ANN);
+    const [session] = await database.sql<{ id: string; ends_at: Date }[]>`
+      select id, ends_at from operator_sessions order by began_at desc limit 1`;
+    assert(session !== undefined);
+    const isKept = async () =>
+      (await database.sql`select 1 from operator_sessions where id = ${session.id}`).length === 1;
+    const lastMs = session.ends_at.getTime() + 3 * 86_400_000;
+    nowMs = lastMs;
+    await signsIn(ADAM);
+    assert.equal(await isKept(), true, 'its time is not over');
+    nowMs = lastMs + 1;
+    await signsIn(ADAM);
+    assert.equal(await isKept(), false);
+  } finally {
+    nowMs = wasMs;
+    await short.close();
+  }
+});

@@ -23,6 +23,7 @@ export interface ShownToOperator {
   dataLists: DataLists['states'];
   sourceTerms(): readonly object[];
   sourceCosts(): Promise<readonly MeasuredCost[]>;
+  sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
 }
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
@@ -81,6 +82,7 @@ export function openSources(
       dataLists: dataLists.states,
       sourceTerms: () => terms,
       sourceCosts: costs.recent,
+      sourceCostsOn: costs.on,
     },
     ...capabilitiesOf(dataLists),
     prepare: (patience) => patience.take(kept.takeOver),

@@ -12,6 +12,8 @@ export interface SourceCosts {
   write(): Promise<void>;
   /** Costs by source over the last thirty days. */
   recent(): Promise<readonly MeasuredCost[]>;
+  /** Costs by source on one day in UTC, such as `2026-11-29`. */
+  on(day: string): Promise<readonly MeasuredCost[]>;
 }
 
 /** @param parts.nowMs milliseconds since 1970 (UTC) */
@@ -59,6 +61,12 @@ export function createSourceCosts(sql: Database, { nowMs }: { nowMs(): number })
       const rows = await sql<{ source: string; requests: bigint; cost_micros: bigint }[]>`
         select source, sum(requests)::bigint as requests, sum(cost_micros)::bigint as cost_micros
         from source_costs where day > ${since}::date group by source order by source`;
+      return rows.map(({ source, requests, cost_micros: costMicros }) => ({ source, requests, costMicros }));
+    },
+
+    async on(day) {
+      const rows = await sql<{ source: string; requests: bigint; cost_micros: bigint }[]>`
+        select source, requests, cost_micros from source_costs where day = ${day}::date order by source`;
       return rows.map(({ source, requests, cost_micros: costMicros }) => ({ source, requests, costMicros }));
     },
   };

@@ -193,7 +193,11 @@ test('a week leaves for files that common tools read, with what is named staying
   const dayMs = Date.parse(`${day}T00:00:00Z`);
   const booked = async () => {
     const lines = [];
-    for await (const line of accountingLines(database.sql, { fromMs: dayMs, toMs: dayMs, costs: [] }))
+    for await (const line of accountingLines(database.sql, {
+      fromMs: dayMs,
+      toMs: dayMs,
+      costs: { declared: [], services: [], measuredOn: async () => [] },
+    }))
       lines.push(line);
     return lines;
   };

@@ -5,6 +5,8 @@
 import type { Database } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, houseAccountName } from '../ledger/accounts.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import type { Service } from '../service/define.ts';
+import type { MeasuredCost } from '../service/sources.ts';
 import type { DeclaredCost } from './margin.ts';
 
 export const MOST_ACCOUNTING_DAYS = 366;
@@ -23,6 +25,7 @@ type AccountingKind =
   | 'loss'
   | 'other'
   | 'source_cost'
+  | 'measured_cost'
   | 'gas'
   | 'provider_fee'
   | 'end';
@@ -46,12 +49,23 @@ export interface AccountingLine {
   units: string | null;
   unit: string | null;
   note: string | null;
+  /** The source whose cost was measured; null: it is no such line. */
+  source: string | null;
 }
 
 export const COLUMNS = [
   ...(['day', 'kind', 'rail', 'service', 'code', 'debit', 'credit', 'count'] as const),
-  ...(['amountUsd', 'units', 'unit', 'note'] as const),
+  ...(['amountUsd', 'units', 'unit', 'note', 'source'] as const),
 ];
+
+/** What is known of costs. */
+export interface KnownCosts {
+  /** As operators declared them. */
+  declared: readonly DeclaredCost[];
+  services: readonly Pick<Service, 'path' | 'costsMoney' | 'needs'>[];
+  /** What sources that are paid by use cost on a day, as their replies measured. @param day such as `2026-11-29` */
+  measuredOn(day: string): Promise<readonly MeasuredCost[]>;
+}
 
 /** Transfers of one kind on one day: the only thing that is read of the ledger. */
 interface Moved {
@@ -99,16 +113,17 @@ async function movedOn(sql: Database, dayMs: number): Promise<readonly Moved[]> 
  */
 export async function* accountingLines(
   sql: Database,
-  { fromMs, toMs, costs }: { fromMs: number; toMs: number; costs: readonly DeclaredCost[] },
+  { fromMs, toMs, costs }: { fromMs: number; toMs: number; costs: KnownCosts },
 ): AsyncGenerator<AccountingLine> {
-  const costOf = new Map(costs.map(({ service, costMicros }) => [service, costMicros]));
   let count = 0;
   for (let dayMs = fromMs; dayMs <= toMs; dayMs += DAY_MS) {
     const day = new Date(dayMs).toISOString().slice(0, 10);
     const moved = await movedOn(sql, dayMs);
+    const measured = await costs.measuredOn(day);
     const lines = [
       ...moved.map((each) => lineOf(day, each)),
-      ...sourceCosts(day, moved, costOf),
+      ...sourceCosts(day, moved, costs, measured),
+      ...measured.map((each) => measuredCost(day, each)),
       ...cardFees(day, moved),
       ...(await gasOn(sql, day)),
     ];
@@ -132,6 +147,7 @@ const EMPTY: AccountingLine = {
   units: null,
   unit: null,
   note: null,
+  source: null,
 };
 
 function lineOf(day: string, moved: Moved): AccountingLine {
@@ -172,30 +188,63 @@ function kindOf({ code, disputed }: Moved, debit: string, credit: string): Accou
   return 'other';
 }
 
-/** The cost of the sources of the day's captured calls, as `SERVICE_COSTS_USD` declares it. */
+/**
+ * The cost of the sources of the day's charged calls, by service: what `SERVICE_COSTS_USD` declares; else the service's share, by charged
+ * calls, of what each of its sources was measured to cost that day.
+ */
 function sourceCosts(
   day: string,
   moved: readonly Moved[],
-  costOf: ReadonlyMap<string, bigint>,
+  { declared, services }: KnownCosts,
+  measured: readonly MeasuredCost[],
 ): AccountingLine[] {
   const calls = new Map<string, bigint>();
   for (const { code, service, transfers } of moved)
     if (code === 'call' && service !== null) calls.set(service, (calls.get(service) ?? 0n) + transfers);
+  const byPath = new Map(services.map((service) => [service.path, service]));
+  const asks = (path: string, source: string) => byPath.get(path)?.needs.flat().includes(source) === true;
+  const shareOf = (path: string, count: bigint): bigint | null => {
+    const asked = measured.filter(({ source }) => asks(path, source));
+    if (asked.length === 0) return null;
+    return asked.reduce((sum, { source, costMicros }) => {
+      let all = 0n;
+      for (const [other, its] of calls) if (asks(other, source)) all += its;
+      return sum + (costMicros * count + all - 1n) / all;
+    }, 0n);
+  };
   return [...calls].map(([service, count]) => {
-    const cost = costOf.get(service);
-    return {
-      ...EMPTY,
-      day,
-      kind: 'source_cost' as const,
-      service,
-      count: String(count),
-      amountUsd: cost === undefined ? null : microsToUsd(cost * count),
-      note:
-        cost === undefined
-          ? 'SERVICE_COSTS_USD names no cost of this service'
-          : 'calls that were charged, at the cost of SERVICE_COSTS_USD now',
-    };
+    const line = { ...EMPTY, day, kind: 'source_cost' as const, service, count: String(count) };
+    const cost = declared.find((each) => each.service === service)?.costMicros;
+    if (cost !== undefined)
+      return {
+        ...line,
+        amountUsd: microsToUsd(cost * count),
+        note: 'calls that were charged, at the cost of SERVICE_COSTS_USD now',
+      };
+    if (byPath.get(service)?.costsMoney === false)
+      return { ...line, amountUsd: microsToUsd(0n), note: 'it asks no source that costs money' };
+    const share = shareOf(service, count);
+    return share === null
+      ? { ...line, note: 'SERVICE_COSTS_USD names no cost of this service, and no source of it measured one' }
+      : {
+          ...line,
+          amountUsd: microsToUsd(share),
+          note: 'its share of what its sources were measured to cost',
+        };
   });
+}
+
+/** What a source that is paid by use cost on a day: all requests, also those of calls that nobody was charged for. */
+function measuredCost(day: string, { source, requests, costMicros }: MeasuredCost): AccountingLine {
+  return {
+    ...EMPTY,
+    day,
+    kind: 'measured_cost',
+    count: String(requests),
+    amountUsd: microsToUsd(costMicros),
+    note: 'the same money as in source_cost of the services that ask this source',
+    source,
+  };
 }
 
 /** That there are fees of the card provider, which this server is not told. */

@@ -5,7 +5,16 @@ import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
 import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
-import { type AccountingLine, accountingLines, asCsv, CSV_HEAD, MOST_ACCOUNTING_DAYS } from './accounting.ts';
+import type { MeasuredCost } from '../service/sources.ts';
+import type { StockDesk } from '../stock/desk.ts';
+import {
+  type AccountingLine,
+  accountingLines,
+  asCsv,
+  CSV_HEAD,
+  type KnownCosts,
+  MOST_ACCOUNTING_DAYS,
+} from './accounting.ts';
 import { auditLines } from './audit-chain.ts';
 import type { DeclaredCost } from './margin.ts';
 
@@ -27,12 +36,23 @@ const days = z
 /** `/admin/api/accounting.csv`, `/admin/api/accounting.jsonl` and `/admin/api/audit.jsonl`. */
 export function exportRoutes(
   admin: FastifyInstance,
-  { patient, serviceCosts }: { patient: Database; serviceCosts: readonly DeclaredCost[] },
+  parts: {
+    patient: Database;
+    stock: Pick<StockDesk, 'services'>;
+    serviceCosts: readonly DeclaredCost[];
+    sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
+  },
 ): void {
+  const { patient } = parts;
   let running = 0;
 
+  const costs = (): KnownCosts => ({
+    declared: parts.serviceCosts,
+    services: servicesOf(parts.stock),
+    measuredOn: (of) => parts.sourceCostsOn(of),
+  });
   const accounting = (query: unknown) =>
-    accountingLines(patient, { ...readParameters(days, query), costs: serviceCosts });
+    accountingLines(patient, { ...readParameters(days, query), costs: costs() });
 
   admin.get('/accounting.csv', (request, reply) => {
     const lines = accounting(request.query);
@@ -74,6 +94,16 @@ export function exportRoutes(
       .header('content-disposition', `attachment; filename="${name}"`)
       .send(stream);
   }
+}
+
+/** The services that the shop ships with. */
+function servicesOf(stock: Pick<StockDesk, 'services'>): KnownCosts['services'] {
+  const services: KnownCosts['services'][number][] = [];
+  stock.services((service) => {
+    services.push(service);
+    return {};
+  });
+  return services;
 }
 
 async function* csvOf(lines: AsyncIterable<AccountingLine>): AsyncGenerator<string> {

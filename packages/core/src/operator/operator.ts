@@ -53,6 +53,8 @@ export interface OperatorParts {
   sourceTerms(): readonly object[];
   /** What sources have cost that are paid by use, over the last thirty days. */
   sourceCosts(): Promise<readonly MeasuredCost[]>;
+  /** The same of one day in UTC, such as `2026-11-29`. */
+  sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
   dataLists(): Promise<readonly object[]>;
   /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;

@@ -17,7 +17,10 @@ export function openOperator(
     OperatorParts,
     'books' | 'ledger' | 'keys' | 'payments' | 'stock' | 'trialBudgetMicrosPerDay' | 'gas'
   > & {
-    sources: Pick<OperatorParts, 'upstreamHealth' | 'sourceTerms' | 'sourceCosts' | 'dataLists'>;
+    sources: Pick<
+      OperatorParts,
+      'upstreamHealth' | 'sourceTerms' | 'sourceCosts' | 'sourceCostsOn' | 'dataLists'
+    >;
     parts(): readonly Part[];
     cardMoney: {
       cards: OperatorParts['cards'];

@@ -58,6 +58,8 @@ export interface OperatorRouteParts {
   /** On which terms each source gives what is sold. */
   sourceTerms(): readonly object[];
   sourceCosts(): Promise<readonly MeasuredCost[]>;
+  /** The same of one day in UTC, such as `2026-11-29`. */
+  sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
   /** Lists the money that has to be sent by hand. */
