@@ -113,7 +113,10 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['apps/shop/test/operator/stock.test.ts'],
     bugs: [
       ['isSoldByMpp: mpp,', 'isSoldByMpp: undefined,'],
-      ['({ price, available, mpp }) => price !== undefined || available !== undefined || mpp !== undefined,', '() => true,'],
+      [
+        '({ price, available, mpp }) => price !== undefined || available !== undefined || mpp !== undefined,',
+        '() => true,',
+      ],
       ['reason: why, path, rule', 'reason: path, path, rule'],
     ],
   },

@@ -35,7 +35,7 @@ export interface ListDefinition<Entry> {
 
 const SANCTIONS_AGES = { confirmedWithinMs: 3 * DAY_MS, publishedWithinMs: 60 * DAY_MS };
 
-export const LISTS: Readonly<Record<ListName, ListDefinition<ListedParty>>> = {
+const LISTS: Readonly<Record<ListName, ListDefinition<ListedParty>>> = {
   'ofac-sdn': {
     title: 'OFAC Specially Designated Nationals and Blocked Persons List',
     upstream: 'ofac',
@@ -89,7 +89,7 @@ const COINGECKO_TOKENS = Object.fromEntries(
   EVM_CHAIN_NAMES.map((chain) => [`tokens-coingecko-${chain}`, coingeckoTokens(chain)]),
 ) as Record<`tokens-coingecko-${EvmChainName}`, ListDefinition<PublishedToken>>;
 
-export const TOKEN_LISTS: Readonly<Record<TokenListName, ListDefinition<PublishedToken>>> = {
+const TOKEN_LISTS: Readonly<Record<TokenListName, ListDefinition<PublishedToken>>> = {
   'tokens-uniswap': {
     title: 'Uniswap default token list',
     upstream: 'uniswaptokens',
