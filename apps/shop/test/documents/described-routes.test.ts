@@ -67,7 +67,7 @@ test('each description is of a route that is served, once', () => {
   assert.deepEqual(nowhere, []);
 });
 
-test('each part of OpenAPI is below 72 KB with everything on, and together they describe what the whole does', async () => {
+test('each part of OpenAPI is below 74 KB with everything on, and together they describe what the whole does', async () => {
   const whole = await jsonOf(fetch(`${server.url}/openapi.json`));
   const { knownPaths } = await jsonOf(fetch(`${server.url}/openapi/none.json`));
   const parts: string[] = knownPaths.filter((path: string) => path.startsWith('/openapi/'));
@@ -78,7 +78,7 @@ test('each part of OpenAPI is below 72 KB with everything on, and together they 
   const together: string[] = [];
   for (const part of parts) {
     const text = await (await fetch(`${server.url}${part}`)).text();
-    assert(Buffer.byteLength(text) < 72_000, `${part}: ${Buffer.byteLength(text)} bytes`);
+    assert(Buffer.byteLength(text) < 74_000, `${part}: ${Buffer.byteLength(text)} bytes`);
     const document = JSON.parse(text);
     const found = operations(document);
     assert(found.length > 0, `${part} is empty`);

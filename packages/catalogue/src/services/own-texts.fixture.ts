@@ -24,7 +24,7 @@ export const OWN_NAMES: ReadonlySet<string> = new Set(
    recipient registry requestId requestedModel resolution retrievalQuality risk riskLevel riskReasons rules sanctionsNotes
    selectors sellChain sellExchange sensorType serviceVersion sessionId severity sha256 shows since soldOn spender spenderAddress
    spent startDate startedAt state stationId streamId subjects surveyYears swc thumbnailUrl ticker tileUrl time timeHorizon
-   timeframe timestamp to toAddress toToken tokenAddress tokenId tokensChecked totalSupply totalSupplyFormatted transactionHash
+   timeframe timestamp to toAddress toToken tokenAddress tokenId totalSupply totalSupplyFormatted transactionHash
    transferTransactionHash txHash typeAtPoint unsignedSerialized upcomingMilestones vehicleId venue verifiedStatement volume24h
    walletAddress walletId walletSecret wallet_address wallet_id window`.split(/\s+/),
 );

@@ -34,10 +34,10 @@ import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
  * it is sent. Models read a part, the catalog or a recipe.
  */
 const OPENAPI_BYTES = {
-  plain: { aService: 5_000, besideServices: 40_000 },
+  plain: { aService: 5_020, besideServices: 40_000 },
   gzipped: { aService: 900, besideServices: 10_000 },
 };
-const MAX_PART_BYTES = 72_000;
+const MAX_PART_BYTES = 74_000;
 
 const X402: X402Offer = {
   facilitatorUrl: 'https://facilitator.test',
@@ -752,7 +752,7 @@ test('openapi.json of everything that is sold, on every chain and with every sou
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('each part of openapi.json is a document of less than 72 KB, and together they are the whole', async () => {
+test('each part of openapi.json is a document of less than 74 KB, and together they are the whole', async () => {
   const services = await loadServices();
   const networks = [...X402.networks, ...['eip155:1', 'eip155:137', 'eip155:42161'].map(anotherChain)];
   const [first, ...rest] = networks;

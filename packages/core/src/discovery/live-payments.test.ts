@@ -28,7 +28,7 @@ import { fundTempo } from '../../../sandbox/src/tempo/faucet.ts';
 import { startTempo, type TempoChain } from '../../../sandbox/src/tempo/tempo.ts';
 
 /** The whole schema of what a service takes and answers; a model reads a part or a recipe instead. */
-const MAX_BYTES_A_SERVICE = 5_050;
+const MAX_BYTES_A_SERVICE = 5_060;
 /** The free operations, devices, the vault and the older family: as many, however many services there are. */
 const MAX_BYTES_BESIDE_SERVICES = 86_000;
 

@@ -84,7 +84,7 @@ export function llmsText(context: DiscoveryContext): string {
 /** The parts of OpenAPI by their addresses. */
 function partsOf(context: DiscoveryContext): string {
   const addresses = [...openapiParts(context).keys()].map((part) => `/openapi/${part}.json`);
-  return `the same in parts of less than 72 KB: ${addresses.join(', ')}`;
+  return `the same in parts of less than 74 KB: ${addresses.join(', ')}`;
 }
 
 /** The section about buying credit by card; empty while cards are not charged. */

@@ -11,44 +11,35 @@ const MOST_CHECKED_NAMED = 100;
 export const priceAgreement = z
   .enum(['agree', 'disagree', 'one_source'])
   .nullable()
-  .describe(
-    'agree: two sources, within 5 %; disagree: they differ by more, and the lower price counts; one_source: only one knows a price; null without any',
-  );
+  .describe('disagree: two sources differ by more than 5 %, and the lower price counts');
 
 /** The prices behind one price. */
 export const pricesBy = z
   .array(
     z.object({
-      source: z.enum(['defillama', 'dexscreener']).describe('Whose price it is'),
-      priceUsd: z.number().nonnegative().describe('Price of one in USD'),
+      source: z.enum(['defillama', 'dexscreener']),
+      priceUsd: z.number().nonnegative(),
     }),
   )
-  .describe('Each price that a source gave');
+  .describe('Each price of one in USD');
 
 export const tokensChecked = z
   .array(outsiderText(60))
   .nullable()
-  .describe(
-    `Symbols of the first ${MOST_CHECKED_NAMED} tokens that were looked for (tokensCheckedCount says of how many); null where every token account of the wallet was read`,
-  );
-export const tokensCheckedCount = z
-  .number()
-  .int()
-  .nullable()
-  .describe('How many tokens were looked for; null where every token account of the wallet was read');
+  .describe(`The first ${MOST_CHECKED_NAMED} tokens looked for; null where every token account was read`);
+export const tokensCheckedCount = z.number().int().nullable().describe('How many were looked for');
 
 export const tokenLists = z
   .array(
     z.object({
-      list: z.string().describe('The list, by its short name'),
-      title: z.string().describe('The list, in full'),
-      publishedAt: z.string().describe('When its publisher issued it'),
-      confirmedAt: z.string().describe('When this server last checked that it is current'),
-      sha256: z.string().describe('Hash of the file that was read, in hex'),
+      list: z.string(),
+      publishedAt: z.string(),
+      confirmedAt: z.string().describe('When it was last seen to be current'),
+      sha256: z.string(),
       entries: z.number().int().describe('Its tokens of this chain'),
     }),
   )
-  .describe('The published lists whose tokens were looked for, beside the well-known ones');
+  .describe('Published lists whose tokens were looked for');
 
 /** How a chain was searched for tokens. */
 export function searched({ tokensChecked: checked, tokenLists: lists }: SurveyedChain) {

@@ -21,7 +21,6 @@ const MOST_TOKENS_OF_A_CHAIN = 12_000;
 /** A published list that tokens were taken from, as answers state it. */
 export interface TokenListFacts {
   list: string;
-  title: string;
   publishedAt: string;
   confirmedAt: string;
   sha256: string;
@@ -57,8 +56,8 @@ export async function tokensToSeek(
         const key = address.toLowerCase();
         if (!found.has(key)) found.set(key, { address, symbol });
       }
-      const { title, publishedAt, confirmedAt, sha256 } = list;
-      sought.lists.push({ list: name, title, publishedAt, confirmedAt, sha256, entries: tokens.length });
+      const { publishedAt, confirmedAt, sha256 } = list;
+      sought.lists.push({ list: name, publishedAt, confirmedAt, sha256, entries: tokens.length });
       sought.sources.push(list.source);
     } catch (error) {
       if (!(error instanceof UpstreamUnavailable)) throw error;
