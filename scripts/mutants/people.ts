@@ -6,7 +6,7 @@ const PERSON_TEST = 'apps/shop/test/people/person.test.ts';
 export const PEOPLE_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/people/person.ts',
-    tests: [PERSON_TEST],
+    tests: ['packages/core/src/people/person.test.ts', PERSON_TEST],
     bugs: [
       ['(?<![a-z0-9.!#$%&', '(?<![!#$%&'],
       ['bool_and(email = :email)', 'bool_or(email = :email)'],
