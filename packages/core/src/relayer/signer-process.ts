@@ -7,7 +7,6 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { hexToBytes, keccak256, parseTransaction } from 'viem';
-import { Transaction } from 'viem/tempo';
 import { addressOf } from './sign.ts';
 
 type Hex = `0x${string}`;
@@ -28,7 +27,7 @@ const NOT_FOR_OTHERS = 0o600;
 const TEMPO_TYPE = '0x76';
 
 /** Why a transaction is not signed; null: it is. */
-function refusalOf(unsigned: Hex): string | null {
+async function refusalOf(unsigned: Hex): Promise<string | null> {
   if (unsigned.startsWith(TEMPO_TYPE)) return refusalOfTempo(unsigned as `0x76${string}`);
   const transaction = parseTransaction(unsigned);
   if (transaction.type !== 'eip1559' || transaction.r !== undefined)
@@ -36,7 +35,9 @@ function refusalOf(unsigned: Hex): string | null {
   return refusalOfCalls([transaction], transaction.gas);
 }
 
-function refusalOfTempo(unsigned: `0x76${string}`): string | null {
+async function refusalOfTempo(unsigned: `0x76${string}`): Promise<string | null> {
+  // Loaded with the first of them: it is large.
+  const { Transaction } = await import('viem/tempo');
   const {
     calls = [],
     gas,
@@ -67,9 +68,9 @@ export function heldEvmKey(privateKey: Hex): HeldKey {
   const key = hexToBytes(privateKey);
   return {
     address: addressOf(privateKey),
-    answer(question) {
+    async answer(question) {
       const { unsigned } = question as { unsigned: Hex };
-      const refusal = refusalOf(unsigned);
+      const refusal = await refusalOf(unsigned);
       if (refusal !== null) return { refusal };
       const { r, s } = secp256k1.sign(hexToBytes(keccak256(unsigned)), key);
       const hexOf = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`;

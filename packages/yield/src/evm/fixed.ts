@@ -2,8 +2,8 @@
 
 import { unavailable } from '@farebox/core/http/problem';
 import { type Address, getAddress, isAddressEqual } from 'viem';
-import { base } from 'viem/chains';
 import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import { BASE } from '../contracts/base-chain.ts';
 import type { ProtocolName } from '../contracts/protocols.ts';
 import { chainUnavailable, isOutage, isRefusal, type Node } from './node.ts';
 
@@ -13,7 +13,7 @@ export const PROTOCOL_TITLES: Readonly<Record<ProtocolName, string>> = {
   morpho: 'Morpho (MetaMorpho)',
 };
 
-export const CHAIN_ID = base.id;
+export const CHAIN_ID = BASE.id;
 
 export interface Fixed {
   vault: Address;

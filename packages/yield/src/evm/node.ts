@@ -3,19 +3,13 @@
 import { type BatchingRpc, connectRpc, RpcRefusal, RpcUnreachable } from '@farebox/core/chain-rpc/json-rpc';
 import { Problem, unavailable } from '@farebox/core/http/problem';
 import { createPublicClient, custom, type PublicClient, RpcRequestError, type Transport } from 'viem';
-import { base } from 'viem/chains';
+import { BASE } from '../contracts/base-chain.ts';
 import { createNewestBlock, type NewestBlock } from './newest-block.ts';
 
 const RPC_TIMEOUT_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
 
-/** Base without the block in which it got Multicall3, so that calls work on a young chain too. */
-const CHAIN = {
-  ...base,
-  contracts: { multicall3: { address: base.contracts.multicall3.address } },
-} as const;
-
-export type Chain = PublicClient<Transport, typeof CHAIN>;
+export type Chain = PublicClient<Transport, typeof BASE>;
 
 export interface Node {
   rpc: BatchingRpc;
@@ -29,7 +23,7 @@ export interface Node {
 export function openNode(url: string): Node {
   const rpc = connectRpc(url, { timeoutMs: RPC_TIMEOUT_MS });
   const chain = createPublicClient({
-    chain: CHAIN,
+    chain: BASE,
     transport: custom(
       {
         async request({ method, params }: { method: string; params?: unknown }) {

@@ -20,8 +20,8 @@ import {
   type PublicClient,
   type Transport,
 } from 'viem';
-import { base } from 'viem/chains';
 import { AAVE_POOL_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import { BASE } from '../contracts/base-chain.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { conductOf } from './conduct.ts';
 import { decide, type Known, type Lenders, type Proposal, type Standing, type Verdict } from './decide.ts';
@@ -29,7 +29,7 @@ import { type Addresses, type At, type Lender, readAave, readComet, readMetaMorp
 import { createLooks, type KeeperReport, noteReason, type Outcome } from './report.ts';
 import { noteSample, type Reading, SAMPLE_SECONDS } from './samples.ts';
 
-type Chain = PublicClient<Transport, typeof base>;
+type Chain = PublicClient<Transport, typeof BASE>;
 
 /** The dearest move: out of a MetaMorpho of thirty markets. */
 export const MOST_MOVE_GAS = 5_000_000n;
@@ -93,7 +93,7 @@ type Found = Omit<KeeperReport, 'outcome' | 'why'>;
 export function createKeeper(parts: KeeperParts): () => Promise<KeeperReport | null> {
   const { sql, rpc, vault, nowMs } = parts;
   const client = createPublicClient({
-    chain: base,
+    chain: BASE,
     batch: { multicall: true },
     cacheTime: 0,
     transport: custom(

@@ -3,8 +3,8 @@
  * came or went. The last is asked of the protocol's own curve.
  */
 import { type Address, type Hex, type PublicClient, type Transport, zeroAddress } from 'viem';
-import type { base } from 'viem/chains';
 import { AAVE_POOL_ABI, COMET_ABI, META_MORPHO_ABI, MORPHO_ABI, TOKEN_ABI } from '../contracts/abi.ts';
+import type { BASE } from '../contracts/base-chain.ts';
 import type { Reading } from './samples.ts';
 
 /** A protocol as it was read. Amounts are USDC micros. */
@@ -49,7 +49,7 @@ const NO_MORE_GAS = { coming: 0n, leaving: 0n };
 const PRICED_SHARES = 10n ** 30n;
 
 /** Reads at a block. @throws what viem does when the node or a contract does not answer */
-type Ask = Pick<PublicClient<Transport, typeof base>, 'readContract'>;
+type Ask = Pick<PublicClient<Transport, typeof BASE>, 'readContract'>;
 export interface At {
   client: Ask;
   blockNumber: bigint;

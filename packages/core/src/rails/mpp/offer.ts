@@ -1,13 +1,15 @@
 /** Challenges, made and checked by the reference library: what a 402 says, and whether a credential answers it. */
 import { createHash, randomUUID } from 'node:crypto';
 import { Challenge } from 'mppx';
-import { evm, Mppx, Store, tempo } from 'mppx/server';
+import { evm } from 'mppx/evm/server';
+import { Mppx } from 'mppx/server/core';
 import { createClient, defineChain, http } from 'viem';
 import { unavailable } from '../../http/problem.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { Quote, Headers as RequestHeaders } from '../../paid-call/rail.ts';
 import { type ChallengeTemplate, templateOf } from './challenge-template.ts';
 import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
+import { mppxTempo } from './tempo-library.ts';
 import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
 
 /** The 402 of a service that none of these methods can pay now; other rails may be able to. */
@@ -78,22 +80,21 @@ export function openChallenges(
   },
 ): Challenges {
   const { realm, secretKeys, sandbox, nowMs } = options;
-  const offered = libraryMethods(methods);
-  const open = (secretKey: string) =>
-    Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
-  const payments = open(secretKeys[0]);
-  const bySecret = new Map(secretKeys.map((key, index) => [key, index === 0 ? payments : open(key)]));
+  const libraries = onceLoaded(async () => {
+    const offered = await libraryMethods(methods);
+    const open = (secretKey: string) =>
+      Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
+    const [current, ...earlier] = secretKeys;
+    return { payments: open(current), earlier: new Map(earlier.map((key) => [key, open(key)])) };
+  });
+  const patternOf = patternsOf(async () => (await libraries()).payments, secretKeys[0], sandbox);
 
-  const patternOf = patternsOf(payments, secretKeys[0], sandbox);
-
-  /** The library instance for the secret that made a challenge; null for a challenge that is not ours. */
-  function libraryFor(challenge: MppCredential['challenge']): MppxServer | null {
-    for (const [secretKey, library] of bySecret) if (isMadeWith(secretKey, challenge)) return library;
-    return null;
-  }
+  /** The secret that made a challenge; undefined for a challenge that is not ours. */
+  const secretOf = (challenge: MppCredential['challenge']) =>
+    secretKeys.find((secretKey) => isMadeWith(secretKey, challenge));
 
   return {
-    isOurs: (challenge) => libraryFor(challenge) !== null,
+    isOurs: (challenge) => secretOf(challenge) !== undefined,
     async make(quote, { headers, rawBody }, taken) {
       if (taken.length === 0) return { headers: {}, body: { ...UNPAID } };
       const digest = digestOf(rawBody);
@@ -102,7 +103,7 @@ export function openChallenges(
       const accepted = headers['accept-payment'];
       // When the caller names methods, the library decides by its own rules which of them to offer.
       if (typeof accepted === 'string')
-        return madeByLibrary(payments, quote, taken, { sandbox, opaque, accepted });
+        return madeByLibrary((await libraries()).payments, quote, taken, { sandbox, opaque, accepted });
       const pattern = await patternOf(quote, taken);
       const { header, ids } = pattern.template.fresh({ _mppx_scope: scopeOf(quote), ...opaque }, nowMs());
       return {
@@ -112,7 +113,8 @@ export function openChallenges(
     },
     async validate(credential, quote) {
       const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
-      const library = libraryFor(credential.challenge) ?? payments;
+      const { payments, earlier } = await libraries();
+      const library = earlier.get(secretOf(credential.challenge) ?? '') ?? payments;
       const url = new URL(pathOf(quote), `https://${realm}`);
       const capturedRequest = { headers: new Headers(), hasBody: true, method: 'POST', url };
       const request = { amount: amountOf(quote) };
@@ -126,7 +128,7 @@ export function openChallenges(
 }
 
 /** Keeps one 402 of the library for each quote and the methods that can pay it now. */
-function patternsOf(library: MppxServer, secretKey: string, sandbox: boolean) {
+function patternsOf(library: () => Promise<MppxServer>, secretKey: string, sandbox: boolean) {
   const patterns = new WeakMap<Quote, Map<string, Promise<Pattern>>>();
   return (quote: Quote, taken: readonly OfferedMethod[]): Promise<Pattern> => {
     const names = taken.map(({ method }) => method).join();
@@ -134,13 +136,15 @@ function patternsOf(library: MppxServer, secretKey: string, sandbox: boolean) {
     patterns.set(quote, ofQuote);
     let made = ofQuote.get(names);
     if (made === undefined) {
-      made = madeByLibrary(library, quote, taken, { sandbox, opaque: {} }).then(({ headers, body }) => {
-        const { 'www-authenticate': header = '', ...others } = headers;
-        const { challengeId, ...problem } = body;
-        const template = templateOf(header, secretKey);
-        const first = Challenge.deserializeList(header).findIndex(({ id }) => id === challengeId);
-        return { template, headers: others, body: problem, first };
-      });
+      made = library()
+        .then((payments) => madeByLibrary(payments, quote, taken, { sandbox, opaque: {} }))
+        .then(({ headers, body }) => {
+          const { 'www-authenticate': header = '', ...others } = headers;
+          const { challengeId, ...problem } = body;
+          const template = templateOf(header, secretKey);
+          const first = Challenge.deserializeList(header).findIndex(({ id }) => id === challengeId);
+          return { template, headers: others, body: problem, first };
+        });
       made.catch(() => ofQuote.delete(names));
       ofQuote.set(names, made);
     }
@@ -187,10 +191,22 @@ async function madeByLibrary(
   return { headers, body };
 }
 
+/** Makes something when it is first asked for, and again if that failed. */
+function onceLoaded<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = null;
+      throw error;
+    });
+    return made;
+  };
+}
+
 /** The methods in the form that the library wants. */
-function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods): unknown[] {
-  return names.flatMap((name): unknown[] => {
-    if (name === 'tempo') return onTempo === null ? [] : [tempoMethod(onTempo)];
+async function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods): Promise<unknown[]> {
+  const methods = names.map(async (name): Promise<unknown[]> => {
+    if (name === 'tempo') return onTempo === null ? [] : [await tempoMethod(onTempo)];
     if (settler === null) return [];
     return [
       evm.charge({
@@ -203,9 +219,11 @@ function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods): unkno
       }),
     ];
   });
+  return (await Promise.all(methods)).flat();
 }
 
-function tempoMethod({ rpcUrl, recipient, currency }: NonNullable<Methods['tempo']>): unknown {
+async function tempoMethod({ rpcUrl, recipient, currency }: NonNullable<Methods['tempo']>): Promise<unknown> {
+  const { Store, tempo } = await mppxTempo();
   const chain = defineChain({
     id: TEMPO_CHAIN_ID,
     name: 'Tempo',

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeFunctionData, type Hex, keccak256, toBytes } from 'viem';
-import { Abis, Transaction } from 'viem/tempo';
+import type { Transaction as TempoTransactions } from 'viem/tempo';
 import { type NodeRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
@@ -12,6 +12,7 @@ import { asMined, type MinedTransaction, minedUpTo } from '../../relayer/node-re
 import type { MovedToUs } from '../evm/paid-since.ts';
 import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
 import { TEMPO } from './methods.ts';
+import { viemTempo } from './tempo-library.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;
 const FIRST_LOOK_MS = 50;
@@ -70,7 +71,8 @@ export interface TempoTransaction {
  */
 export async function readTempoTransaction(given: Hex): Promise<TempoTransaction> {
   if (!given.startsWith('0x76')) throw new Error("not of Tempo's own type");
-  const transaction = Transaction.deserialize(given as Transaction.TransactionSerializedTempo);
+  const { Abis, Transaction } = await viemTempo();
+  const transaction = Transaction.deserialize(given as TempoTransactions.TransactionSerializedTempo);
   const { from, signature, calls = [], chainId, feePayerSignature } = transaction;
   // While a fee payer has still to sign, the sender is only claimed. We accept only a sender that follows from the
   // signature.
