@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
-import { boundTo } from './person.ts';
+import { boundTo, findPerson } from './person.ts';
 
 let database: TestDatabase;
 before(async () => {
@@ -52,4 +52,18 @@ test('what means something in a pattern is a letter of an address like any other
   assert.equal(await erasedFrom('a+b@example.com', 'a+b@example.com'), '[erased]');
   assert.equal(await erasedFrom('aab@example.com', 'a+b@example.com'), 'aab@example.com');
   assert.equal(await erasedFrom("o'neil{1}|x@example.com", "o'neil{1}|x@example.com"), '[erased]');
+});
+
+test('an account that is known by another address too is not a person’s own', async () => {
+  const rows = `(values (2001, 'Ann@example.com'), (2002, 'ann@example.com'), (2002, 'bob@example.com'), (2003, 'bob@example.com'),
+    (2004, 'ann@example.com'), (2004, 'ANN@example.com'), (null, 'ann@example.com'), (2005, null)) v (account_id, email)`;
+  const known = [`select account_id::bigint as account_id, email from ${rows}`];
+  const bought = ['select account_id + 1000 as account_id from unnest(:accounts) a (account_id)'];
+  const ann = await findPerson(database.sql, [{ tables: [], known, bought }], ' Ann@Example.com ', 0);
+  assert.deepEqual(ann, {
+    email: EMAIL,
+    accounts: [2001n, 2004n],
+    shared: [2002n],
+    bought: [3001n, 3004n],
+  });
 });
