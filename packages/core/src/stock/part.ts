@@ -10,8 +10,11 @@ import { createVersionStore, type Standing } from './version-store.ts';
 export type { StockSource };
 
 const FOLLOWED_EVERY_MS = 2_000;
-/** How often payments for prices that are not known here make this process look for a newer version, at most. */
-const LOOKED_EVERY_MS = 200;
+/**
+ * The pause between two looks that payments for prices which are not known here ask for. Whoever pays wrongly waits as long, so it is
+ * short: a look is one row by its key, and one is under way at a time.
+ */
+const LOOK_PAUSE_MS = 10;
 
 export interface StockNeeds {
   /** From what this process sells; the services of the house alone unless given. */
@@ -46,7 +49,7 @@ export function openStock(
       return null;
     },
   });
-  shelf.lookBy(onceAtATime(() => keeper.follow(), LOOKED_EVERY_MS));
+  shelf.lookBy(onceAtATime(() => keeper.follow(), LOOK_PAUSE_MS));
   const others = createNoticeBoard(store, () => standingOf(keeper, replica(), host));
   return {
     name: 'stock',
