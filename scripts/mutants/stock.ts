@@ -67,6 +67,8 @@ export const STOCK_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/stock/keeper.ts',
     tests: ['packages/core/src/stock/keeper.test.ts'],
     bugs: [
+      ['if (newest.file !== this.#seen.file) this.#refusedFile = null;', 'this.#refusedFile = null;'],
+      ['if (newest.file !== this.#seen.file) this.#refusedFile = null;', ''],
       ['if (refused !== null) throw new StockRefused(refused);', ''],
       [
         'const isSettled = state !== null && state === this.#changingState;',

@@ -211,6 +211,26 @@ test('a content that cannot be sold here becomes no version, whoever of the part
   }
 });
 
+test('a file that is refused is forgotten once a version that came after it is in force, and not by the one before', async () => {
+  const { clock, shared } = stage();
+  const [one, other] = [processOf(shared, clock), processOf(shared, clock)];
+  await one.keeper.start();
+  await other.keeper.start();
+  other.disk.content = 'bad';
+  await other.keeper.reload('SIGHUP');
+  shared.addRules(ruled('0.5'));
+  await other.keeper.follow();
+  assert.match(
+    other.keeper.refusal?.reason ?? '',
+    /is bad/,
+    'what an operator sets says nothing of the file',
+  );
+  one.disk.content = '0.06';
+  await one.keeper.reload('SIGHUP');
+  await other.keeper.follow();
+  assert.equal(other.keeper.refusal, null);
+});
+
 test('a file that changes is read once it has stopped changing, and many signals are one reading', async () => {
   const { clock, shared } = stage();
   const one = processOf(shared, clock);

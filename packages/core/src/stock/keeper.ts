@@ -182,8 +182,11 @@ export class StockKeeper {
     const file = newest.file === null ? null : await store.byNumber(newest.file);
     const rules = newest.rules === null ? null : await store.byNumber(newest.rules);
     const error = this.#attempt({ file, rules });
-    if (error === null) this.#refusedVersion = null;
-    else {
+    if (error === null) {
+      this.#refusedVersion = null;
+      // A version that came after it is in force. The file beside this process says what is wrong with it when it is read again.
+      if (newest.file !== this.#seen.file) this.#refusedFile = null;
+    } else {
       const isFileNews = file !== null && file.number !== this.#served.file?.number;
       this.#refusedVersion = this.#refuse((isFileNews ? file : rules)?.number ?? null, error);
       if (isFileNews) await this.#fallBack(file, rules);
