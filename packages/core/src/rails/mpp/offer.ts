@@ -9,7 +9,6 @@ import { microsToUsd } from '../../ledger/money.ts';
 import type { Quote, Headers as RequestHeaders } from '../../paid-call/rail.ts';
 import { type ChallengeTemplate, templateOf } from './challenge-template.ts';
 import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
-import { mppxTempo } from './tempo-library.ts';
 import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
 
 /** The 402 of a service that none of these methods can pay now; other rails may be able to. */
@@ -223,7 +222,8 @@ async function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods):
 }
 
 async function tempoMethod({ rpcUrl, recipient, currency }: NonNullable<Methods['tempo']>): Promise<unknown> {
-  const { Store, tempo } = await mppxTempo();
+  // Loaded when it is first offered: it takes 66 MB of memory, and more than half a second of processor time.
+  const { Store, tempo } = await import('mppx/server');
   const chain = defineChain({
     id: TEMPO_CHAIN_ID,
     name: 'Tempo',

@@ -12,7 +12,6 @@ import { asMined, type MinedTransaction, minedUpTo } from '../../relayer/node-re
 import type { MovedToUs } from '../evm/paid-since.ts';
 import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
 import { TEMPO } from './methods.ts';
-import { viemTempo } from './tempo-library.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;
 const FIRST_LOOK_MS = 50;
@@ -71,7 +70,8 @@ export interface TempoTransaction {
  */
 export async function readTempoTransaction(given: Hex): Promise<TempoTransaction> {
   if (!given.startsWith('0x76')) throw new Error("not of Tempo's own type");
-  const { Abis, Transaction } = await viemTempo();
+  // Loaded with the first payment: it takes 34 MB of memory, which a server without Tempo need not spend.
+  const { Abis, Transaction } = await import('viem/tempo');
   const transaction = Transaction.deserialize(given as TempoTransactions.TransactionSerializedTempo);
   const { from, signature, calls = [], chainId, feePayerSignature } = transaction;
   // While a fee payer has still to sign, the sender is only claimed. We accept only a sender that follows from the

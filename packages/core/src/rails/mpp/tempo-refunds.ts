@@ -24,7 +24,6 @@ import type {
 import type { GasSource } from '../../relayer/gas-tanks.ts';
 import { asMined, quantity } from '../../relayer/node-reply.ts';
 import { createSigner, type EvmKey } from '../../relayer/sign.ts';
-import { viemTempo } from './tempo-library.ts';
 
 /** How long a refund may be mined, by the chain's clock. */
 const VALID_S = 60n;
@@ -47,7 +46,7 @@ export function tempoChain(rpc: Rpc): EndingChain {
     if (mined !== null) return { status: 'landed', ok: mined.status === 'success', final: true };
     if (head <= endsAt + OVER_MARGIN_S) return { status: 'unseen' };
     // A node may have dropped the receipt, but it never forgets a nonce.
-    const { Transaction } = await viemTempo();
+    const { Transaction } = await import('viem/tempo');
     const { from, nonceKey, nonce } = Transaction.deserialize(
       raw as TempoTransactions.TransactionSerializedTempo,
     ) as { from?: Hex; nonceKey?: bigint; nonce?: number };
@@ -110,7 +109,7 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
     // Every refund that was mined and failed has used one nonce. If more were used, one was mined whose outcome we do
     // not know.
     if (nonce !== BigInt(failed)) return null;
-    const { Abis, Transaction } = await viemTempo();
+    const { Abis, Transaction } = await import('viem/tempo');
     const data = encodeFunctionData({
       abi: Abis.tip20,
       functionName: 'transferWithMemo',
@@ -165,7 +164,7 @@ async function clockOf(rpc: Rpc): Promise<bigint> {
 }
 
 async function nonceOf(rpc: Rpc, account: Hex, nonceKey: bigint): Promise<bigint> {
-  const { Addresses } = await viemTempo();
+  const { Addresses } = await import('viem/tempo');
   const data = encodeFunctionData({ abi: NONCES, functionName: 'getNonce', args: [account, nonceKey] });
   const said = await rpc.call('eth_call', [{ to: Addresses.nonceManager, data }, 'latest']);
   const [nonce] = decodeAbiParameters([{ type: 'uint64' }], said as Hex);
