@@ -186,7 +186,7 @@ test('thousands of the same call, answered and on their way, cost the next one n
   });
 });
 
-/** What a session has read of the table: what it read before and has not told the others yet is in it, too. */
+/** The reads of the table by a session, also those that it has not told the others yet. */
 async function readIn(sql: Transaction): Promise<{ scans: number; rows: number }> {
   const [read] = await sql<{ scans: number; rows: number }[]>`
     select seq_scan::integer as scans, coalesce(idx_tup_fetch, 0)::integer as rows

@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => database.close());
 
-/** What is left of a text when a person is erased from it. */
+/** Erases a person from a text. @returns the rest of it */
 async function erasedFrom(text: string, email: string): Promise<string | undefined> {
   const nobody = { email, accounts: [], bought: [] };
   const query = boundTo(`regexp_replace(%, :mention, '[erased]', 'gi')`, nobody, 0);
