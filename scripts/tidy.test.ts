@@ -171,6 +171,7 @@ describe('a table has one owner,', () => {
     call_quotas: 'paid-call',
     card_events: 'cards',
     card_orders: 'cards',
+    compacted_weeks: 'history',
     credit_origins: 'keys',
     data_lists: 'data-lists',
     database_lineage: 'recovery',

@@ -19,6 +19,17 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: `${history}/compact-weeks.ts`,
+    tests: ['packages/core/src/history/compact-weeks.test.ts'],
+    bugs: [
+      ['in exclusive mode;', 'in access share mode;'],
+      [' from moved`', ' from moved where false`'],
+      ['    if (turn?.ours !== true) return [];\n', ''],
+      ["      and not exists (select 1 from call_archives a where 'calls_' || a.week = c.relname)\n", ''],
+      ['    if (!valid) await session', '    if (false) await session'],
+    ],
+  },
+  {
     file: `${history}/week-rows.ts`,
     tests,
     bugs: [

@@ -41,6 +41,7 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
     'words for machines',
     ...['kind', 'failure', 'decline_code', 'dispute', 'key_secret_id', 'delivered_to'],
   ],
+  compacted_weeks: ['names of weeks', 'week'],
   data_lists: [
     'public lists of sanctioned parties, as their publishers have them',
     'name',

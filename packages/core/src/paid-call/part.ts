@@ -1,5 +1,6 @@
 import { createReplica } from '../db/replicas.ts';
 import { type ArchiveNeeds, archiveWeeks } from '../history/archive-weeks.ts';
+import { compactWeeks } from '../history/compact-weeks.ts';
 import { dropReleased } from '../history/drop-released.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
@@ -43,6 +44,7 @@ const SHARES_PAID_AT_ONCE = 500;
 const WEEKS_MADE_EVERY_MS = 600_000;
 const REQUESTS_NOTED_EVERY_MS = 2_000;
 const HISTORY_EVERY_MS = 600_000;
+const COMPACTED_EVERY_MS = 3_600_000;
 
 /** What the doors of the paid call share. */
 export type SharedByDoors = Omit<PaidCallParts, 'rails' | 'door'>;
@@ -393,12 +395,26 @@ function historyJobs({ pools, nowMs, logger }: House, { historyDays, historyFold
     intervalMs: HISTORY_EVERY_MS,
     run: async (stopping) => void (await dropReleased(pools.patient, nowMs, stopping)),
   };
-  if (historyDays == null || historyFolder == null) return [released];
+  const compact: Job = {
+    name: 'compact-weeks',
+    intervalMs: COMPACTED_EVERY_MS,
+    run: async (stopping) =>
+      void (await compactWeeks(
+        {
+          patient: pools.patient,
+          nowMs,
+          report: (week) => logger.info({ week }, 'a week of calls was made compact'),
+        },
+        () => stopping?.aborted !== true,
+      )),
+  };
+  if (historyDays == null || historyFolder == null) return [released, compact];
   const report: ArchiveNeeds['report'] = (week, step, detail) =>
     logger.info({ week, step, detail }, 'archive of a week of calls');
   const needs = { pools, nowMs, historyDays, folder: historyFolder, report };
   return [
     released,
+    compact,
     {
       name: 'archive-weeks',
       intervalMs: HISTORY_EVERY_MS,
