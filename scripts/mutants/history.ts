@@ -24,9 +24,9 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ['in exclusive mode;', 'in access share mode;'],
       [' from moved`', ' from moved where false`'],
-      ['    if (turn?.ours !== true) return [];\n', ''],
+      ['w.compacted_at is null and w.lease_until <= now()', 'w.compacted_at is null'],
       ["      and not exists (select 1 from call_archives a where 'calls_' || a.week = c.relname)\n", ''],
-      ['    if (!valid) await session', '    if (false) await session'],
+      ['    if (!valid) await sql', '    if (false) await sql'],
     ],
   },
   {

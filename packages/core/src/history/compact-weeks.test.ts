@@ -95,7 +95,7 @@ test('whoever changes a call of the week is waited for, and one process at a tim
       if (waits !== undefined) break;
       await sleep(5);
     }
-    assert.deepEqual(await compact(), [], 'somebody else has the turn');
+    assert.deepEqual(await compact(), [], 'somebody else is at it');
     await transaction.unsafe(`update calls set outcome = 'changed meanwhile' where id = ${last}`);
   });
   await running;
