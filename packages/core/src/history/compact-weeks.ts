@@ -91,8 +91,7 @@ async function dueWeeks(sql: Database, nowMs: number): Promise<string[]> {
     select substring(c.relname from 'w[0-9]{8}$') as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'calls'::regclass and c.relname ~ '^calls_w[0-9]{8}$' and c.relname <= ${`calls_w${latest}`}
       and not exists (
-        select 1 from compacted_weeks w
-        where 'calls_' || w.week = c.relname and (w.compacted_at is not null or w.lease_until > now()))
+        select 1 from compacted_weeks w where 'calls_' || w.week = c.relname and w.compacted_at is not null)
       and not exists (select 1 from call_archives a where 'calls_' || a.week = c.relname)
     order by 1`;
   return rows.map(({ name }) => name);
