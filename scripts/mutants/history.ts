@@ -22,7 +22,7 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     file: `${history}/compact-weeks.ts`,
     tests: ['packages/core/src/history/compact-weeks.test.ts'],
     bugs: [
-      ['in exclusive mode;', 'in access share mode;'],
+      ['in exclusive mode`', 'in access share mode`'],
       [' from moved`', ' from moved where false`'],
       ['w.compacted_at is null and w.lease_until <= now()', 'w.compacted_at is null'],
       ["      and not exists (select 1 from call_archives a where 'calls_' || a.week = c.relname)\n", ''],

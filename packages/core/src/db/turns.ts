@@ -36,6 +36,26 @@ export async function inTurn<T>(sql: Database, change: (transaction: Transaction
   }
 }
 
+/** How long a connection of one's own is waited for before it is asked for again. */
+const RESERVE_PATIENCE_MS = 5_000;
+
+/**
+ * Takes a connection of one's own. The driver forgets who waits for one when a connection closes meanwhile, such as an idle one, so it
+ * is asked again.
+ */
+async function reserved(sql: Database) {
+  for (;;) {
+    const asked = sql.reserve();
+    const taken = new AbortController();
+    const { signal } = taken;
+    const patience = sleep(RESERVE_PATIENCE_MS, null, { signal }).catch(() => null);
+    const connection = await Promise.race([asked, patience]);
+    taken.abort();
+    if (connection !== null) return connection;
+    void asked.then((late) => late.release()).catch(() => {});
+  }
+}
+
 /** Runs one statement in a commit of its own, and again while a lock is not to be had. */
 export type RunStep = (statement: string) => Promise<postgres.RowList<postgres.Row[]>>;
 
@@ -47,7 +67,7 @@ export type RunStep = (statement: string) => Promise<postgres.RowList<postgres.R
  * @throws StartError when the database's user may not make the change
  */
 export async function inTurnBySteps<T>(sql: Database, change: (run: RunStep) => Promise<T>): Promise<T> {
-  const connection = await sql.reserve();
+  const connection = await reserved(sql);
   let isGone = false;
   const run: RunStep = async (statement) => {
     // What is made beside writers waits for them to end, and holds up none: it may wait for as long as it takes.
