@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
-import { connectPools, endPools } from './connection.ts';
+import { connectDatabase, connectPools, endPools } from './connection.ts';
 import { migrate } from './migrate.ts';
 import { migrationSteps } from './migration-steps.ts';
+import { inTurnBySteps } from './turns.ts';
 
 const ROWS = 2_500;
 const STEPS = `-- In steps.
@@ -143,4 +144,17 @@ test('text that belongs to no step is refused, and any other file is one transac
     () => migrationSteps('a.sql', '-- In steps.\n-- Step.\n-- Batches.\nSELECT 2;'),
     /without a statement/,
   );
+});
+
+test('the first to ask a pool for a connection of its own gets one', { timeout: 30_000 }, async () => {
+  const own = connectDatabase(database.url, 1);
+  try {
+    const had = await inTurnBySteps(own, async (run) => {
+      const [row] = await run('select 1 as had');
+      return row?.had;
+    });
+    assert.equal(had, 1);
+  } finally {
+    await own.end({ timeout: 1 });
+  }
 });

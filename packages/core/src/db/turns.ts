@@ -36,24 +36,13 @@ export async function inTurn<T>(sql: Database, change: (transaction: Transaction
   }
 }
 
-/** How long a connection of one's own is waited for before it is asked for again. */
-const RESERVE_PATIENCE_MS = 5_000;
-
 /**
- * Takes a connection of one's own. The driver forgets who waits for one when a connection closes meanwhile, such as an idle one, so it
- * is asked again.
+ * Takes a connection of one's own. One is opened first: the driver never hands out a connection that it opens for this alone, unless
+ * it then asks for the types of arrays, which ours does not.
  */
 async function reserved(sql: Database) {
-  for (;;) {
-    const asked = sql.reserve();
-    const taken = new AbortController();
-    const { signal } = taken;
-    const patience = sleep(RESERVE_PATIENCE_MS, null, { signal }).catch(() => null);
-    const connection = await Promise.race([asked, patience]);
-    taken.abort();
-    if (connection !== null) return connection;
-    void asked.then((late) => late.release()).catch(() => {});
-  }
+  await sql`select 1`;
+  return sql.reserve();
 }
 
 /** Runs one statement in a commit of its own, and again while a lock is not to be had. */
