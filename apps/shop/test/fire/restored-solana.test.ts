@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { generateKeyPairSigner, type KeyPairSigner } from '@solana/kit';
-import { z } from 'zod';
 import { readSolanaKey } from '../../../../packages/core/src/rails/x402/solana-key.ts';
 import {
   FORGOTTEN_SERVICE,
@@ -13,36 +12,24 @@ import {
   TooEarly,
   Unread,
 } from '../../../../packages/core/src/recovery/recover.ts';
-import { defineService, type Service } from '../../../../packages/core/src/service/define.ts';
-import { answer } from '../../../../packages/core/src/words/answer.ts';
 import { SEED } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { startSolana } from '../../../../packages/sandbox/src/solana/solana.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { memo, signTransaction, solanaNode, transferOf, unitLimit, unitPrice } from '../solana.fixture.ts';
 import { type ArchivedDatabase, startArchivedDatabase } from './archived-database.fixture.ts';
+import { countingServices } from './counting-services.fixture.ts';
 import { newKey, SOL } from './solana-stage.fixture.ts';
 import { until } from './until.fixture.ts';
 
-const PRICES = { nickel: 50_000n, deed: 100_000n };
+const PRICES = { nickel: 50_000n, dime: 100_000n };
 type Sold = keyof typeof PRICES;
 const REFUNDED_WITHIN_MS = 151_000;
 
-const services = (['nickel', 'deed'] as const).map(
-  (path): Service =>
-    defineService({
-      path,
-      name: path,
-      tag: 'Discovery',
-      priceUsd: path === 'nickel' ? '0.05' : '0.10',
-      summary: 'For tests.',
-      effect: 'read',
-      timeoutMs: 3_000,
-      input: z.object({}),
-      output: z.object({ name: z.string() }),
-      example: {},
-      run: async () => answer({ name: path }, { method: 'Counted.' }),
-    }),
+const services = countingServices(
+  { runs: 0, during: async () => undefined },
+  { nickel: '0.05', dime: '0.10' },
+  3_000,
 );
 
 let chain: Awaited<ReturnType<typeof startSolana>>;
@@ -186,7 +173,7 @@ test('what Solana took since is booked once, what was sent back is not sent agai
 
   // The forgotten time.
   const lateHeader = await buy(first, late);
-  await buy(first, lost, 'deed');
+  await buy(first, lost, 'dime');
   await buy(first, returned);
   await owe(first, database.pools.sql, returned);
   const refundedThen = await owe(first, database.pools.sql, regretful);
@@ -208,7 +195,7 @@ test('what Solana took since is booked once, what was sent back is not sent agai
     sales: second.app.sales,
     paidSince: (sinceMs) => second.app.x402.paidSince(sinceMs),
     cards: null,
-    sellsWhatLasts: (micros) => micros === PRICES.deed,
+    sellsWhatLasts: (micros) => micros === PRICES.dime,
     nowMs,
   };
   const plan = await planRecovery(parts);
@@ -216,7 +203,7 @@ test('what Solana took since is booked once, what was sent back is not sent agai
     plan?.sales.map(({ source, amountMicros, becomes }) => [source, amountMicros, becomes]),
     [
       ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', PRICES.nickel, 'recorded'],
-      ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', PRICES.deed, 'owed'],
+      ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', PRICES.dime, 'owed'],
       ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', PRICES.nickel, 'refunded'],
       // The account was opened with it.
       ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', 1n, 'left'],
@@ -247,8 +234,8 @@ test('what Solana took since is booked once, what was sent back is not sent agai
   assert.equal(again.status, 409, JSON.stringify(await jsonOf(again)));
   const lostBefore = await way.holds(lost.address);
   await sendOwed(second, pools, 4, pass);
-  assert.equal((await way.holds(lost.address)) - lostBefore, PRICES.deed);
-  assert.equal(await way.holds(refunder), sent - PRICES.deed, 'nothing was sent back twice');
+  assert.equal((await way.holds(lost.address)) - lostBefore, PRICES.dime);
+  assert.equal(await way.holds(refunder), sent - PRICES.dime, 'nothing was sent back twice');
   const { checks } = await proveBooks(pools.patient);
   for (const { name, finding } of checks) assert.equal(finding, null, name);
   for (const { findings } of await second.app.x402.audit()) assert.deepEqual(findings, []);

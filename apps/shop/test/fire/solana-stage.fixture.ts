@@ -5,11 +5,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { generateKeyPairSigner, getBase58Decoder, type Instruction, type KeyPairSigner } from '@solana/kit';
-import { z } from 'zod';
 import { connectPools, endPools, type Pools } from '../../../../packages/core/src/db/connection.ts';
 import { readSolanaKey } from '../../../../packages/core/src/rails/x402/solana-key.ts';
-import { defineService, type Service } from '../../../../packages/core/src/service/define.ts';
-import { answer } from '../../../../packages/core/src/words/answer.ts';
 import { SEED } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { startSolana } from '../../../../packages/sandbox/src/solana/solana.ts';
 import { proveBooks } from '../books.fixture.ts';
@@ -24,6 +21,7 @@ import {
   unitLimit,
   unitPrice,
 } from '../solana.fixture.ts';
+import { countingServices } from './counting-services.fixture.ts';
 import type { Asking } from './fault-table.fixture.ts';
 import { startNodeWire } from './x402-node.fixture.ts';
 import { ofLife } from './x402-stage.fixture.ts';
@@ -60,27 +58,7 @@ export async function setStage() {
   let aheadMs = 0;
   const nowMs = () => Date.now() + aheadMs;
   const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
-  const services = (['nickel', 'deed'] as const).map(
-    (path): Service =>
-      defineService({
-        path,
-        name: path,
-        tag: 'Discovery',
-        priceUsd: path === 'nickel' ? '0.05' : '0.10',
-        summary: 'For tests.',
-        effect: path === 'nickel' ? 'read' : 'write',
-        timeoutMs: 3_000,
-        input: z.object({ name: z.string().default('a') }),
-        output: z.object({ name: z.string(), run: z.number().int() }),
-        example: { name: 'a' },
-        async run({ name }) {
-          script.runs += 1;
-          const { runs } = script;
-          await script.during(runs);
-          return answer({ name, run: runs }, { method: 'Counted.' });
-        },
-      }),
-  );
+  const services = countingServices(script, { nickel: '0.05', deed: '0.10' }, 3_000);
   const environment: Record<string, string> = {
     X402_NETWORKS: 'solana',
     UPSTREAM_SOLANA_BASE_URL: node.url,

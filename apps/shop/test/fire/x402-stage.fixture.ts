@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { erc20Abi, type Hex, isHash, parseEther, parseEventLogs } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
-import { z } from 'zod';
 import {
   connectPools,
   type Database,
@@ -16,8 +15,6 @@ import type { ChainAudit } from '../../../../packages/core/src/rails/evm/audit.t
 import { createX402Rail } from '../../../../packages/core/src/rails/x402/rail.ts';
 import { createGasTanks } from '../../../../packages/core/src/relayer/gas-tanks.ts';
 import { secretsOf } from '../../../../packages/core/src/secrets/secrets.ts';
-import { defineService, type Service } from '../../../../packages/core/src/service/define.ts';
-import { answer } from '../../../../packages/core/src/words/answer.ts';
 import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
 import { proveBooks } from '../books.fixture.ts';
@@ -25,6 +22,7 @@ import type { TestChain } from '../chain.fixture.ts';
 import { openTestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { paymentHeader, type SignedPayment, signPayment, USDC } from '../x402.fixture.ts';
+import { countingServices } from './counting-services.fixture.ts';
 import { type NodeFault, startNodeWire } from './x402-node.fixture.ts';
 import { assertProperX402, type Told, toldOf } from './x402-told.fixture.ts';
 
@@ -86,27 +84,7 @@ export async function setStage(options: {
 
   /** The services' script; a test may make them fail or wait. */
   const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
-  const services = (['nickel', 'deed'] as const).map(
-    (path): Service =>
-      defineService({
-        path,
-        name: path,
-        tag: 'Discovery',
-        priceUsd: path === 'nickel' ? '0.05' : '0.10',
-        summary: 'For tests.',
-        effect: path === 'nickel' ? 'read' : 'write',
-        timeoutMs: 3_000,
-        input: z.object({ name: z.string().default('a') }),
-        output: z.object({ name: z.string(), run: z.number().int() }),
-        example: { name: 'a' },
-        async run({ name }) {
-          script.runs += 1;
-          const { runs } = script;
-          await script.during(runs);
-          return answer({ name, run: runs }, { method: 'Counted.' });
-        },
-      }),
-  );
+  const services = countingServices(script, { nickel: '0.05', deed: '0.10' }, 3_000);
 
   const environment: Record<string, string> = {
     X402_NETWORKS: 'base',
