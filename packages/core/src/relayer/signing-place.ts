@@ -5,6 +5,7 @@
 import { request } from 'node:http';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { z } from 'zod';
+import { onceLoaded } from './once-loaded.ts';
 
 type Hex = `0x${string}`;
 
@@ -62,7 +63,7 @@ function partsOf(key: KeyElsewhere): { kind: string; where: string; address: str
  */
 function awsKms(keyId: string): SigningPlace {
   const region = /^arn:[^:]+:kms:([^:]+):/.exec(keyId)?.[1];
-  const opened = once(async () => {
+  const opened = onceLoaded(async () => {
     const { KMSClient, SignCommand } = await import('@aws-sdk/client-kms');
     const client = new KMSClient({
       ...(region === undefined ? {} : { region }),
@@ -90,18 +91,6 @@ function awsKms(keyId: string): SigningPlace {
       return { r, s };
     },
     ed25519: (message) => sign(message, { MessageType: 'RAW', SigningAlgorithm: 'ED25519_SHA_512' }),
-  };
-}
-
-/** Keeps what was made; a failure is forgotten, so that the next caller tries again. */
-function once<Made>(make: () => Promise<Made>): () => Promise<Made> {
-  let made: Promise<Made> | null = null;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = null;
-      throw error;
-    });
-    return made;
   };
 }
 

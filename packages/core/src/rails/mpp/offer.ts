@@ -7,6 +7,7 @@ import { createClient, defineChain, http } from 'viem';
 import { unavailable } from '../../http/problem.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { Quote, Headers as RequestHeaders } from '../../paid-call/rail.ts';
+import { onceLoaded } from '../../relayer/once-loaded.ts';
 import { type ChallengeTemplate, templateOf } from './challenge-template.ts';
 import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
 import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
@@ -188,18 +189,6 @@ async function madeByLibrary(
   // The library's hint says that a wallet is needed, and where one is advertised.
   const { hint: _, ...body } = (await answered.challenge.json()) as Record<string, unknown>;
   return { headers, body };
-}
-
-/** Makes something when it is first asked for, and again if that failed. */
-function onceLoaded<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = null;
-      throw error;
-    });
-    return made;
-  };
 }
 
 /** The methods in the form that the library wants. */
