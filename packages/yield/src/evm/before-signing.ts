@@ -1,12 +1,6 @@
 /** The check of what is handed out, as a wallet makes it before it signs: by a reader that knows nothing of the vault. */
 import type { Address, Hex } from 'viem';
-
-/** What the check found. */
-export interface SigningCheck {
-  /** `danger`: it should not be signed. */
-  verdict: string;
-  findings: readonly { pattern: string; severity: string; address: string | null }[];
-}
+import type { SigningCheck } from '../signing-check.ts';
 
 /** Checks a transaction on the vault's chain; null where the node cannot be asked. */
 export type CheckCall = (call: {

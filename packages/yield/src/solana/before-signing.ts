@@ -1,11 +1,5 @@
 /** The check of what is handed out, as a wallet makes it before it signs: by a reader that knows nothing of the portal. */
-
-/** What the check found. */
-export interface SigningCheck {
-  /** `danger`: it should not be signed. */
-  verdict: string;
-  findings: readonly { pattern: string; severity: string; address: string | null }[];
-}
+import type { SigningCheck } from '../signing-check.ts';
 
 /** Checks an unsigned transaction (base64); null where the node cannot be asked. */
 export type CheckTransaction = (base64: string, signer: string) => Promise<SigningCheck | null>;

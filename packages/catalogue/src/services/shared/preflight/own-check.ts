@@ -30,10 +30,13 @@ export async function checkOwn(
   call: Call,
   nowMs: number,
 ): Promise<z.input<typeof ownCheck>> {
-  return shortened(() => preflightTransaction(head, { ...call, authorizations: [] }, NO_REGISTERS, nowMs));
+  return shortened(() => checkOfCall(head, call, nowMs));
 }
 
-const NO_REGISTERS = { sourcify: undefined, lists: undefined };
+function checkOfCall(head: ChainHead, call: Call, nowMs: number) {
+  const none = { sourcify: undefined, lists: undefined };
+  return preflightTransaction(head, { ...call, authorizations: [] }, none, nowMs);
+}
 
 /** The same check for the parts that build transactions and are no services: of a call on Base, and of a transaction on Solana. */
 export function checksOf({
@@ -47,15 +50,7 @@ export function checksOf({
   solana(base64: string, signer: string): Promise<z.input<typeof ownCheck>>;
 } {
   return {
-    base: (call) =>
-      shortened(async () =>
-        preflightTransaction(
-          await headOf(upstreams.apis.base),
-          { ...call, authorizations: [] },
-          NO_REGISTERS,
-          nowMs(),
-        ),
-      ),
+    base: (call) => shortened(async () => checkOfCall(await headOf(upstreams.apis.base), call, nowMs())),
     solana: (base64, signer) =>
       shortened(() =>
         preflightSolana(upstreams.apis.solana, readSolanaTransaction(base64), signer, undefined),

@@ -46,7 +46,8 @@ interface Moment {
 
 /**
  * A wallet's value at the last seven midnights (UTC): balances from the state of the chains at those times, prices from
- * DefiLlama's record. Looked for are the well-known tokens, and the most valuable of those that it holds now. If a node keeps no old state there is no history, rather than a guess from today's balances.
+ * DefiLlama's record. Looked for are the well-known tokens, and the most valuable of those that it holds now. If a node keeps no
+ * old state there is no history, rather than a guess from today's balances.
  *
  * @throws UpstreamUnavailable when DefiLlama fails
  */
