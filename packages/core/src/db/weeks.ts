@@ -6,7 +6,7 @@
  *
  * A call whose week is missing goes to the table of the rest, and is moved when its week is made.
  */
-import { type Database, isLockTimeout, type Pools, type Transaction } from './connection.ts';
+import { type Database, isLockTimeout, isNoFunction, type Pools, type Transaction } from './connection.ts';
 import { bringFunctions, sqlFunctionsOfWeek } from './functions.ts';
 
 const WEEK_MS = 604_800_000;
@@ -64,8 +64,13 @@ export interface Weeks {
   learn(): Promise<void>;
   /** The week that all these ids are of and that has functions of its own; null: there is none. Asks nobody. */
   of(ids: readonly string[]): string | null;
-  /** A function was not there after all: the database is asked again. */
-  forget(): void;
+  /**
+   * Runs a statement by the functions of a week, or by those for all weeks until it is known which weeks there are. If a function
+   * is not there after all, nothing was done, and the statement runs by those for all.
+   *
+   * @param statement is given `of`
+   */
+  run<T>(statement: (weekOf: (ids: readonly string[]) => string | null) => Promise<T>): Promise<T>;
 }
 
 /**
@@ -77,6 +82,19 @@ export function createWeeks({ sql, patient }: Pick<Pools, 'sql' | 'patient'>): W
   let learning: Promise<void> | null = null;
   const learn = async () => {
     known = await weeksThere(sql);
+  };
+  const learnOnce = async () => {
+    if (known !== null) return;
+    learning ??= learn().finally(() => {
+      learning = null;
+    });
+    await learning;
+  };
+  const of = (ids: readonly string[]) => {
+    const [first] = ids;
+    if (first === undefined) return null;
+    const week = known?.find(({ from, to }) => first >= from && first < to);
+    return week !== undefined && ids.every((id) => id >= week.from && id < week.to) ? week.name : null;
   };
   return {
     async make(nowMs) {
@@ -95,21 +113,18 @@ export function createWeeks({ sql, patient }: Pick<Pools, 'sql' | 'patient'>): W
       }
       await learn();
     },
-    async learn() {
-      if (known !== null) return;
-      learning ??= learn().finally(() => {
-        learning = null;
-      });
-      await learning;
-    },
-    of(ids) {
-      const [first] = ids;
-      if (first === undefined) return null;
-      const week = known?.find(({ from, to }) => first >= from && first < to);
-      return week !== undefined && ids.every((id) => id >= week.from && id < week.to) ? week.name : null;
-    },
-    forget() {
-      known = null;
+    learn: learnOnce,
+    of,
+    async run(statement) {
+      void learnOnce().catch(() => {});
+      try {
+        return await statement(of);
+      } catch (error) {
+        // Nobody has called the functions of this week for long, and they were dropped.
+        if (!isNoFunction(error)) throw error;
+        known = null;
+        return statement(() => null);
+      }
     },
   };
 }

@@ -100,6 +100,7 @@ async function dueWeeks(sql: Database, nowMs: number): Promise<string[]> {
 /** @returns whether it is compact now */
 async function compactWeek(sql: Database, name: string, wanted: () => Promise<boolean>): Promise<boolean> {
   const { calls, transfers } = tablesOf({ name });
+  const columns = await columnsOf(sql, calls);
   await sql.unsafe(`alter table ${calls} set (fillfactor = 100)`);
   // A row may move to a page that is emptied later, so there may be several passes, and each leaves fewer pages.
   for (let before: bigint | null = null; ; ) {
@@ -113,7 +114,7 @@ async function compactWeek(sql: Database, name: string, wanted: () => Promise<bo
     for (let to = pages; to > first; to -= BLOCKS_AT_ONCE) {
       if (!(await wanted())) return false;
       const from = to - BLOCKS_AT_ONCE;
-      if (!(await moveRows(sql, calls, { from: from > first ? from : first, to }))) return false;
+      if (!(await moveRows(sql, { calls, columns }, { from: from > first ? from : first, to }))) return false;
     }
   }
   for (const table of [calls, transfers])
@@ -143,20 +144,19 @@ async function pagesOf(sql: Database, table: string): Promise<{ pages: bigint; f
  */
 async function moveRows(
   sql: Database,
-  table: string,
+  { calls, columns }: { calls: string; columns: string },
   { from, to }: { from: bigint; to: bigint },
 ): Promise<boolean> {
-  const columns = await columnsOf(sql, table);
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt += 1) {
     try {
       await sql.begin(async (transaction) => {
         await transaction.unsafe(
-          `set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'; lock table ${table} in exclusive mode`,
+          `set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'; lock table ${calls} in exclusive mode`,
         );
         await transaction.unsafe(`
           with moved as (
-            delete from ${table} where ctid >= '(${from},0)' and ctid < '(${to},0)' returning ${columns}
-          ) insert into ${table} (${columns}) select ${columns} from moved`);
+            delete from ${calls} where ctid >= '(${from},0)' and ctid < '(${to},0)' returning ${columns}
+          ) insert into ${calls} (${columns}) select ${columns} from moved`);
       });
       return true;
     } catch (error) {

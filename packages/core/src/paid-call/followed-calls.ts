@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
-import { type Database, isNoFunction, isRefusal, type Pools } from '../db/connection.ts';
+import { type Database, isRefusal, type Pools } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
 import { createWeeks, type Weeks } from '../db/weeks.ts';
 import { unavailable } from '../http/problem.ts';
@@ -268,19 +268,12 @@ export class FollowedCalls {
   }
 
   async #arriveBatch(batch: readonly Arrival[]): Promise<readonly null[]> {
-    void this.#weeks.learn().catch(() => {});
-    const arrive = (name: string) => this.#sql`
-      select 1 from ${this.#sql(name)}(${arrayLiteral(batch.map(({ delivery }) => delivery))}::text::uuid[],
-                                       ${this.#at(LATE_CANCELLATION_MS)}::timestamptz)`;
-    const week = this.#weeks.of(batch.map(({ callId }) => callId));
-    try {
-      await arrive(week === null ? ARRIVED : `${ARRIVED}_${week}`);
-    } catch (error) {
-      // Nobody has called the function of this week for long, and it was dropped. Nothing was done.
-      if (week === null || !isNoFunction(error)) throw error;
-      this.#weeks.forget();
-      await arrive(ARRIVED);
-    }
+    await this.#weeks.run((weekOf) => {
+      const week = weekOf(batch.map(({ callId }) => callId));
+      return this.#sql`
+        select 1 from ${this.#sql(week === null ? ARRIVED : `${ARRIVED}_${week}`)}(
+          ${arrayLiteral(batch.map(({ delivery }) => delivery))}::text::uuid[], ${this.#at(LATE_CANCELLATION_MS)}::timestamptz)`;
+    });
     return batch.map(() => null);
   }
 

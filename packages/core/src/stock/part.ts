@@ -12,7 +12,7 @@ export type { StockSource };
 const FOLLOWED_EVERY_MS = 2_000;
 /**
  * The pause between two looks that payments for prices which are not known here ask for. Whoever pays wrongly waits as long, so it is
- * short: a look is one row by its key, and one is under way at a time.
+ * short: a look reads the numbers of the newest versions, and one is under way at a time.
  */
 const LOOK_PAUSE_MS = 10;
 

@@ -2,7 +2,7 @@
  * The store of paid calls, and the only code that changes their table. A call and its money move in the same commit,
  * and many calls share one commit: see `call-batch.ts`.
  */
-import { COMMIT_CONNECTIONS, isNoFunction, isRefusal, type Pools } from '../../db/connection.ts';
+import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
 import { createWeeks } from '../../db/weeks.ts';
 import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
@@ -102,7 +102,10 @@ export function createCallStore(
     laneOf,
     ...BOUNDS,
     keysOf,
-    flush: (batch) => applyByWeek(pool, weeks, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
+    flush(batch) {
+      const settings = { answerTtlMs, nowMs: nowMs(), holder: holder() };
+      return weeks.run((weekOf) => applyCalls(pool, batch, { ...settings, weekOf }));
+    },
   });
 
   return {
@@ -195,24 +198,6 @@ export function createCallStore(
 function lockOf({ kind, call }: CallWork): string {
   if (!isHouseAccount(call.accountId)) return String(call.accountId);
   return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
-}
-
-/** Commits a batch by the functions of its week, or by those for all weeks until it is known which weeks there are. */
-async function applyByWeek(
-  connection: Pools['commits'],
-  weeks: ReturnType<typeof createWeeks>,
-  batch: readonly CallWork[],
-  settings: { answerTtlMs: number; nowMs: number; holder: bigint | null },
-): Promise<CallWorkOutcome[]> {
-  void weeks.learn().catch(() => {});
-  try {
-    return await applyCalls(connection, batch, { ...settings, weekOf: weeks.of });
-  } catch (error) {
-    // Nobody has called the functions of this week for long, and they were dropped. Nothing was done.
-    if (!isNoFunction(error)) throw error;
-    weeks.forget();
-    return applyCalls(connection, batch, settings);
-  }
 }
 
 /** What no two pieces of work at the database may have in common. */
