@@ -67,10 +67,8 @@ export interface Part {
   jobs?: readonly Job[];
   /** Goes on with transactions that another process left behind; asked every few seconds. */
   resume?(): Promise<unknown>;
-  /** The capability that this part provides to services. */
-  capability?: PartCapability;
-  /** Further ones. */
-  otherCapabilities?: readonly PartCapability[];
+  /** The capabilities that this part provides to services. */
+  capabilities?: readonly PartCapability[];
   /** Whether somebody new would get a trial now, as far as is known; a part that gives none does not say. */
   trialsOpen?(): boolean;
   /** The beginnings of the names of services whose price becomes credit: such a sale earns nothing until it is spent. */

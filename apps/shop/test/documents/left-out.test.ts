@@ -342,9 +342,7 @@ test('what an operator is told to set for a capability is a variable', async () 
   const server = await startTestServer({ pools: database });
   const { parts } = server.app;
   await server.close();
-  const told = parts.flatMap(({ capability, otherCapabilities }) =>
-    [capability ?? [], otherCapabilities ?? []].flat().map(({ setBy }) => setBy),
-  );
+  const told = parts.flatMap(({ capabilities = [] }) => capabilities.map(({ setBy }) => setBy));
   const names: readonly string[] = variablesOf(product.DECLARED).map(({ name }) => name);
   // A part that is always configured once it is listed says so.
   const needsNone = 'it needs no variable';

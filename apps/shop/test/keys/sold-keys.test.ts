@@ -330,7 +330,7 @@ test('a grant that waits for a refund finds it, and a refund that comes after a 
     await here.app.ledger.transferWithin(transaction, refund);
     await round(there);
     // As before an answer is handed over.
-    const capability = there.app.parts.find(({ name }) => name === 'sold-keys')?.capability;
+    const capability = there.app.parts.find(({ name }) => name === 'sold-keys')?.capabilities?.[0];
     assert(capability?.name === 'keySales' && capability.beforeAnswer !== undefined);
     const asking = capability.beforeAnswer(callId).then(
       () => 'granted',
@@ -374,7 +374,7 @@ test('a job that is about to pay a sale back, and waits for the account, finds t
       where datname = current_database() and wait_event_type = 'Lock' and query like '%ledger_accounts%'`;
     return (row?.waiting ?? 0) > 0;
   };
-  const capability = here.app.parts.find(({ name }) => name === 'sold-keys')?.capability;
+  const capability = here.app.parts.find(({ name }) => name === 'sold-keys')?.capabilities?.[0];
   assert(capability?.name === 'keySales' && capability.beforeAnswer !== undefined);
   const { beforeAnswer } = capability;
   laterMs = 61_000;

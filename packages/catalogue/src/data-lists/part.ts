@@ -1,5 +1,5 @@
 import type { Job } from '@farebox/core/jobs/schedule';
-import type { House, Part } from '@farebox/core/part';
+import type { House, Part, PartCapability } from '@farebox/core/part';
 import type { MeasuredCost, SourceHealth } from '@farebox/core/service/sources';
 import { tracedBefore } from '@farebox/core/tracing/traced';
 import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
@@ -84,7 +84,7 @@ export function openSources(
       sourceCosts: costs.recent,
       sourceCostsOn: costs.on,
     },
-    ...capabilitiesOf(dataLists),
+    capabilities: capabilitiesOf(dataLists),
     prepare: (patience) => patience.take(kept.takeOver),
     jobs: jobsOf({ kept, costs, dataLists }),
     metrics: metrics.registry,
@@ -96,20 +96,21 @@ export function openSources(
   };
 }
 
-function capabilitiesOf({ lists, tokenLists }: DataLists): Pick<Part, 'capability' | 'otherCapabilities'> {
-  const capability = {
-    name: 'lists',
-    configured: lists.configured.includes('ofac-sdn'),
-    setBy: 'UPSTREAM_OFAC_BASE_URL',
-    forPayer: () => lists,
-  };
-  const tokens = {
-    name: 'tokenLists',
-    configured: tokenLists.configured.length > 0,
-    setBy: 'UPSTREAM_UNISWAPTOKENS_BASE_URL',
-    forPayer: () => tokenLists,
-  };
-  return { capability, otherCapabilities: [tokens] };
+function capabilitiesOf({ lists, tokenLists }: DataLists): PartCapability[] {
+  return [
+    {
+      name: 'lists',
+      configured: lists.configured.includes('ofac-sdn'),
+      setBy: 'UPSTREAM_OFAC_BASE_URL',
+      forPayer: () => lists,
+    },
+    {
+      name: 'tokenLists',
+      configured: tokenLists.configured.length > 0,
+      setBy: 'UPSTREAM_UNISWAPTOKENS_BASE_URL',
+      forPayer: () => tokenLists,
+    },
+  ];
 }
 
 function jobsOf({

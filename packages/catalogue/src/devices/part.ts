@@ -95,16 +95,19 @@ export function openDevices(
     operations: [DEVICE_OPERATIONS],
     requestHeaders: REPORT_HEADERS,
     metrics: metrics.registry,
-    capability: {
-      name: 'devices',
-      configured: true,
-      setBy: 'DEVICE_RETENTION_DAYS',
-      forPayer: (proof) =>
-        devicesFor(proof, {
-          ...common,
-          share: (callId, payer, beneficiary) => shares.note({ callId, payer, beneficiary, partPerMillion }),
-        }),
-    },
+    capabilities: [
+      {
+        name: 'devices',
+        configured: true,
+        setBy: 'DEVICE_RETENTION_DAYS',
+        forPayer: (proof) =>
+          devicesFor(proof, {
+            ...common,
+            share: (callId, payer, beneficiary) =>
+              shares.note({ callId, payer, beneficiary, partPerMillion }),
+          }),
+      },
+    ],
     async prepare() {
       // Before the first reading. Where they cannot be made now, readings wait for their days.
       await days.make().catch((error: unknown) => house.logger.warn({ err: error }, 'days of readings'));

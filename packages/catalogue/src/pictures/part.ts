@@ -44,12 +44,14 @@ export function openPictures(
     name: 'pictures',
     operations: [PICTURE_OPERATIONS],
     metrics: metrics.registry,
-    capability: {
-      name: 'pictures',
-      configured: true,
-      setBy: 'PICTURE_LINK_HOURS',
-      forPayer: () => forServices,
-    },
+    capabilities: [
+      {
+        name: 'pictures',
+        configured: true,
+        setBy: 'PICTURE_LINK_HOURS',
+        forPayer: () => forServices,
+      },
+    ],
     routes: (http) =>
       pictureRoutes(http, {
         links,

@@ -24,7 +24,7 @@ export function openCustody(
 ): Part {
   const { encryptionKeys } = secrets.reveal();
   if (encryptionKeys.length === 0)
-    return { name: 'custody', capability: { ...CAPABILITY, configured: false } };
+    return { name: 'custody', capabilities: [{ ...CAPABILITY, configured: false }] };
   const wallets = createWallets(house.pools.sql, {
     keyring: createKeyring(parseKeyEncryptionKeys(encryptionKeys.join(','))),
     nowMs: house.nowMs,
@@ -40,11 +40,13 @@ export function openCustody(
     },
     requestHeaders: ['X-Wallet-Secret'],
     operations: [CUSTODY_OPERATIONS],
-    capability: {
-      ...CAPABILITY,
-      configured: true,
-      forPayer: (proof) => wallets.paidBy(ownerOf(proof)),
-    },
+    capabilities: [
+      {
+        ...CAPABILITY,
+        configured: true,
+        forPayer: (proof) => wallets.paidBy(ownerOf(proof)),
+      },
+    ],
     routes(http) {
       custodyRoutes(http, {
         wallets,

@@ -35,7 +35,7 @@ export function openIdentity(
 ): Part {
   const { registrarKey: key } = secrets.reveal();
   if (rpcUrl === null || key === null)
-    return { name: 'identity', capability: { ...CAPABILITY, configured: false } };
+    return { name: 'identity', capabilities: [{ ...CAPABILITY, configured: false }] };
   const { nowMs } = house;
   const { sql } = house.pools;
   const rpc = connectRpc(rpcUrl, { timeoutMs: 5_000 });
@@ -58,12 +58,14 @@ export function openIdentity(
   });
   return {
     name: 'identity',
-    capability: {
-      ...CAPABILITY,
-      configured: true,
-      unable: () => (tank.isAble ? null : 'our key for registrations lacks the gas'),
-      forPayer: (proof) => identities.paidBy(ownerOf(proof)),
-    },
+    capabilities: [
+      {
+        ...CAPABILITY,
+        configured: true,
+        unable: () => (tank.isAble ? null : 'our key for registrations lacks the gas'),
+        forPayer: (proof) => identities.paidBy(ownerOf(proof)),
+      },
+    ],
     resume: () => relayer.resume(),
     close: rpc.close,
   };

@@ -242,10 +242,6 @@ function openRecords(
   return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold: foldSales(sql) };
 }
 
-function capabilitiesOf({ capability, otherCapabilities }: Part): PartCapability[] {
-  return [capability ?? [], otherCapabilities ?? []].flat();
-}
-
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
 function shareWithDoors(
   house: House,
@@ -258,7 +254,7 @@ function shareWithDoors(
   const { refundAfterMs } = settings;
   let known: readonly PartCapability[] | null = null;
   const capabilities = () => {
-    known ??= needs.capable().flatMap(capabilitiesOf);
+    known ??= needs.capable().flatMap((part) => part.capabilities ?? []);
     return known;
   };
   const capable = (name: string) => capabilities().find((each) => each.name === name);

@@ -33,16 +33,18 @@ export function openSoldKeys(
     creditServices: ['instant-api-key'],
     metrics: metrics.registry,
     queues: [sold.queue],
-    capability: {
-      name: 'keySales',
-      configured: true,
-      setBy: 'it needs no variable',
-      forPayer: (proof): KeySales => {
-        const payerAccount = proof.by === 'account' ? proof.accountId : HOUSE_ACCOUNTS.chain_clearing;
-        return { keyFor: (sale) => sold.keyFor({ ...sale, payerAccount }) };
+    capabilities: [
+      {
+        name: 'keySales',
+        configured: true,
+        setBy: 'it needs no variable',
+        forPayer: (proof): KeySales => {
+          const payerAccount = proof.by === 'account' ? proof.accountId : HOUSE_ACCOUNTS.chain_clearing;
+          return { keyFor: (sale) => sold.keyFor({ ...sale, payerAccount }) };
+        },
+        beforeAnswer: (callId) => sold.grant(callId),
       },
-      beforeAnswer: (callId) => sold.grant(callId),
-    },
+    ],
     jobs: [
       {
         name: 'finish-sold-keys',
