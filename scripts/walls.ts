@@ -389,7 +389,13 @@ export const YIELD: House = {
     },
     {
       room: 'evm/',
-      knows: ['contracts/', 'free-reads/', 'keeper/report.ts', '{figures,kept-reading}.ts', CORE_PACKAGE],
+      knows: [
+        'contracts/',
+        'free-reads/',
+        'keeper/report.ts',
+        '{figures,kept-reading,signing-check}.ts',
+        CORE_PACKAGE,
+      ],
       because: 'The vault knows its chain, and nothing of calls that are paid.',
     },
     {
@@ -399,7 +405,7 @@ export const YIELD: House = {
     },
     {
       room: 'solana/',
-      knows: ['free-reads/', '{figures,kept-reading}.ts', CORE_PACKAGE],
+      knows: ['free-reads/', '{figures,kept-reading,signing-check}.ts', CORE_PACKAGE],
       because: 'The portal knows its chain, and nothing of calls that are paid.',
     },
     {
@@ -412,6 +418,11 @@ export const YIELD: House = {
       room: 'kept-reading.ts',
       knows: [],
       because: 'What is kept, and for how long, has nothing to do with the chain that was read.',
+    },
+    {
+      room: 'signing-check.ts',
+      knows: [],
+      because: 'What is told of a call before it is signed has the same fields on every chain.',
     },
   ],
 };

@@ -72,6 +72,8 @@ export function openDevices(
   const { nowMs, baseUrl, addressOf, pools } = house;
   const { keys, host, acceptSimulated, shares } = needs;
   const partPerMillion = BigInt(settings.ownerSharePercent) * 10_000n;
+  const share = (callId: string, payer: Payer, beneficiary: bigint) =>
+    shares.note({ callId, payer, beneficiary, partPerMillion });
   const { retentionDays, backfillMs, perAccount } = settings;
   const registry = createDeviceRegistry(pools.sql, { nowMs, perAccount });
   const days = createDays(pools.sql, nowMs);
@@ -100,12 +102,7 @@ export function openDevices(
         name: 'devices',
         configured: true,
         setBy: 'DEVICE_RETENTION_DAYS',
-        forPayer: (proof) =>
-          devicesFor(proof, {
-            ...common,
-            share: (callId, payer, beneficiary) =>
-              shares.note({ callId, payer, beneficiary, partPerMillion }),
-          }),
+        forPayer: (proof) => devicesFor(proof, { ...common, share }),
       },
     ],
     async prepare() {

@@ -93,20 +93,10 @@ export function createCallStore(
   const { nowMs, answerTtlMs, holder = () => null } = options;
   const now = () => new Date(nowMs()).toISOString();
   const weeks = createWeeks({ sql, patient });
-  const commits = new GroupCommit<CallWork, CallWorkOutcome>({
-    isRefusal,
-    deadlineMs: DEADLINE_MS,
-    firstBackoffMs: 100,
-    isLocked: ({ status }) => status === 'locked',
-    lockOf,
-    laneOf,
-    ...BOUNDS,
-    keysOf,
-    flush(batch) {
-      const settings = { answerTtlMs, nowMs: nowMs(), holder: holder() };
-      return weeks.run((weekOf) => applyCalls(pool, batch, { ...settings, weekOf }));
-    },
-  });
+  const settings = () => ({ answerTtlMs, nowMs: nowMs(), holder: holder() });
+  const commits = inGroups((batch) =>
+    weeks.run((weekOf) => applyCalls(pool, batch, { ...settings(), weekOf })),
+  );
 
   return {
     begin: (call) => commits.submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
@@ -198,6 +188,20 @@ export function createCallStore(
 function lockOf({ kind, call }: CallWork): string {
   if (!isHouseAccount(call.accountId)) return String(call.accountId);
   return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
+}
+
+function inGroups(flush: (batch: readonly CallWork[]) => Promise<CallWorkOutcome[]>) {
+  return new GroupCommit<CallWork, CallWorkOutcome>({
+    isRefusal,
+    deadlineMs: DEADLINE_MS,
+    firstBackoffMs: 100,
+    isLocked: ({ status }) => status === 'locked',
+    lockOf,
+    laneOf,
+    ...BOUNDS,
+    keysOf,
+    flush,
+  });
 }
 
 /** What no two pieces of work at the database may have in common. */
