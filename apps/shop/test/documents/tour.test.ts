@@ -14,7 +14,9 @@ const ROOT = join(import.meta.dirname, '../../../..');
 const START_MS = 600_000;
 const MAX_SHOWN = 8_000;
 const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const MADE_UP = '"(?:price|entry|target|stopLoss|confidence|responseTimeMs|blockNumber)": ?-?[\\d.]+';
+/** What the market says changes by the hour: where its signal is to hold, there is neither a target nor a stop. */
+const MADE_UP =
+  '"(?:price|entry|target|stopLoss|confidence|responseTimeMs|blockNumber)": ?(?:null|-?[\\d.]+)';
 const MOMENT = '\\d{4}-\\d\\d-\\d\\d(?:T[\\d:.]+Z)?';
 /** Values that change each time, the same ones wherever they come again: how it stands in the page, and may stand in a run. */
 const NAMES: readonly [string, string][] = [
