@@ -7,8 +7,8 @@ import { dirname, join, relative } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { findTestFiles, partsOf } from './test-files.ts';
-import { runTestFile } from './test-process.ts';
+import { batchesOf, findTestFiles, partsOf } from './test-files.ts';
+import { runTestBatch, runTestFile } from './test-process.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'farebox-test-files-'));
@@ -172,5 +172,98 @@ describe('a file that', () => {
     const port = /^port (\d+)$/m.exec(ran.output)?.[1];
     assert(port !== undefined, ran.output);
     await assert.rejects(fetch(`http://127.0.0.1:${port}`));
+  });
+});
+
+describe('files that share a process', () => {
+  const run = async (texts: readonly string[], timeoutMs = 20_000) => {
+    const files = texts.map((text) =>
+      write(
+        `${Math.random()}.test.ts`,
+        `import { test, before, after, beforeEach } from 'node:test';\n${text}`,
+      ),
+    );
+    const { signal } = new AbortController();
+    const options = { cwd: folder, environment: process.env, timeoutMs, signal };
+    return runTestBatch(files, `${files[0]}.tally`, options);
+  };
+  const counts = (all: Awaited<ReturnType<typeof run>>) =>
+    all.map(({ passed, failed }) => [passed, failed.map((what) => what.replace(/ of .*/, ''))]);
+
+  test('are counted each by its own tests, with hooks that are its own', async () => {
+    const all = await run([
+      `let ready = 0, each = 0;
+      before(() => { ready += 1; });
+      beforeEach(() => { each += 1; });
+      test('a', (t) => t.test('b', () => {}));
+      test('c', () => { if (ready !== 1 || each !== 3) throw new Error([ready, each]); });`,
+      "let each = 0; beforeEach(() => { each += 1; }); test('d', () => { if (each !== 1) throw new Error(); });",
+    ]);
+    assert.deepEqual(counts(all), [
+      [3, []],
+      [1, []],
+    ]);
+  });
+
+  test('fail each by itself: a test, a hook, the file, or none in it', async () => {
+    const all = await run([
+      "test('a', () => { throw new Error('no'); }); test('b', () => {});",
+      "test('c', () => {}); after(() => { throw new Error('after'); });",
+      "throw new Error('not loaded');",
+      '',
+      "test('d', () => {});",
+    ]);
+    assert.deepEqual(counts(all), [
+      [1, ['a']],
+      [1, ['outside']],
+      [0, ['outside']],
+      [0, ['has no test']],
+      [1, []],
+    ]);
+    assert.match(all[0]?.reasons.get('a') ?? '', /^Error: no/);
+    assert.match(all[4]?.output ?? '', /not loaded/);
+  });
+
+  test('have all failed where one ends their process', async () => {
+    const all = await run(["test('b', () => process.exit(3));", "test('c', () => {});"]);
+    assert.deepEqual(counts(all), [
+      [0, ['ended with 3']],
+      [0, ['ended with 3']],
+    ]);
+  });
+
+  test('are ended where one hangs, which takes along those behind it and not those before', async () => {
+    const hangs = "test('b', () => new Promise(() => setInterval(() => {}, 1_000)));";
+    assert.deepEqual(counts(await run(["test('a', () => {});", hangs, "test('c', () => {});"], 5_000)), [
+      [1, []],
+      [0, ['did not end within 5 s']],
+      [0, ['did not end within 5 s']],
+    ]);
+  });
+
+  test('need the same, and change nothing that others see', () => {
+    const batches = batchesOf(findTestFiles(ROOT), 2);
+    const paths = batches.flatMap((batch) => batch.map(({ path }) => path));
+    assert.equal(new Set(paths).size, paths.length);
+    assert.deepEqual(
+      paths.sort(),
+      findTestFiles(ROOT)
+        .map(({ path }) => path)
+        .sort(),
+    );
+    const shared = batches.filter(({ length }) => length > 1);
+    assert(shared.length > 20);
+    for (const batch of shared) {
+      assert.equal(new Set(batch.map(({ needsDatabase }) => needsDatabase)).size, 1);
+      for (const { path } of batch)
+        assert.doesNotMatch(
+          readFileSync(join(ROOT, path), 'utf8'),
+          /\bmock\.timers\.enable|process\.env\.\w+ = /,
+        );
+    }
+    const together = (path: string) =>
+      batches.find((batch) => batch.some((file) => file.path === path))?.length;
+    assert.equal(together('packages/mcp-bridge/src/purchase.test.ts'), 1);
+    assert.equal(together('packages/client/src/lying-server.test.ts'), 1);
   });
 });

@@ -15,6 +15,12 @@ const SLOW_FOLDER = 'apps/shop/test/fire/';
 const DATABASE_PART = 'apps/shop/test/database.fixture.ts';
 /** A file that imports this can be run for hours. */
 const DEEP_PART = 'apps/shop/test/fire/depth.fixture.ts';
+/** A file that changes its clock, its environment or what is global does so to every file in its process. */
+const OF_PROCESS =
+  /\bmock\.timers\.|\bmock\.method\(globalThis\b|\bprocess\.env\b\S* = |\bObject\.assign\(process\.env\b|\bglobalThis\.\w+ = |\bprocess\.chdir\(/;
+/** Files that run in one process. What they leave behind in it adds up. */
+const MAX_BATCH = 8;
+const BATCHES_PER_LANE = 4;
 
 export interface TestFile {
   /** Path from the root of the repository, with `/`. */
@@ -24,6 +30,10 @@ export interface TestFile {
   isSlow: boolean;
   /** Whether it is part of `--deep`. */
   isDeep: boolean;
+  /** How long it takes, as far as it is known; 0 where it is not, and it is not slow. */
+  seconds: number;
+  /** Whether it changes what is the process's, such as its clock or its environment, or takes long by itself. */
+  isAlone: boolean;
 }
 
 /**
@@ -42,12 +52,45 @@ export function findTestFiles(root: string, picked: readonly string[] = []): Tes
       const has = (part: string) => parts.has(part);
       const isSlow = SLOW_PARTS.some(has) || path.startsWith(SLOW_FOLDER) || listed.has(path);
       const seconds = kept.get(path) ?? listed.get(path) ?? (isSlow ? LONG_FROM_SECONDS : 0);
-      const file: TestFile = { path, needsDatabase: has(DATABASE_PART), isSlow, isDeep: has(DEEP_PART) };
-      return { file, seconds };
+      const isLong = (kept.get(path) ?? listed.get(path) ?? 0) >= LONG_FROM_SECONDS;
+      return {
+        path,
+        seconds,
+        isSlow,
+        needsDatabase: has(DATABASE_PART),
+        isDeep: has(DEEP_PART),
+        isAlone: isLong || path.startsWith(SLOW_FOLDER) || changesProcess(root, parts),
+      };
     });
-  return found
-    .sort((a, b) => b.seconds - a.seconds || (a.file.path < b.file.path ? -1 : 1))
-    .map(({ file }) => file);
+  return found.sort((a, b) => b.seconds - a.seconds || (a.path < b.path ? -1 : 1));
+}
+
+/** Whether a test file, or a fixture that it imports, changes what all files in its process share. */
+function changesProcess(root: string, parts: ReadonlySet<string>): boolean {
+  return [...parts].some(
+    (part) => /\.(?:test|fixture)\.ts$/.test(part) && OF_PROCESS.test(readFileSync(join(root, part), 'utf8')),
+  );
+}
+
+/**
+ * Puts files together that may share a process, as they lie near one another and so import the same, and leaves the
+ * others alone. The longest come first.
+ *
+ * @param lanes how many processes run at once; each gets several batches, so that none ends long after the others
+ */
+export function batchesOf(files: readonly TestFile[], lanes: number): TestFile[][] {
+  const shared = files.filter(({ isAlone }) => !isAlone);
+  const size = Math.max(1, Math.min(MAX_BATCH, Math.ceil(shared.length / (lanes * BATCHES_PER_LANE))));
+  const alike = Map.groupBy(shared, ({ needsDatabase, isSlow }) => `${needsDatabase} ${isSlow}`);
+  const batches = [...alike.values()].flatMap((group) => {
+    const near = group.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    return Array.from({ length: Math.ceil(near.length / size) }, (_, at) =>
+      near.slice(at * size, (at + 1) * size),
+    );
+  });
+  const alone = files.filter(({ isAlone }) => isAlone).map((file) => [file]);
+  const seconds = (batch: readonly TestFile[]) => batch.reduce((sum, file) => sum + file.seconds, 0);
+  return [...alone, ...batches].sort((a, b) => seconds(b) - seconds(a));
 }
 
 /** Lists the paths of all test files below a root, from there and with `/`. */

@@ -37,7 +37,61 @@ export interface RunOptions {
  * @param tallyFile a file for the results, used by no other test file
  */
 export async function runTestFile(file: string, tallyFile: string, options: RunOptions): Promise<Ran> {
-  const told = await runProcess(
+  const told = await runTests([file], tallyFile, options);
+  const tests = readTally(tallyFile);
+  const failed = tests.filter(({ passed }) => !passed).map(({ name }) => relativeName(name, options.cwd));
+  if (told.timedOut || (told.end !== 0 && failed.length === 0)) failed.push(endOf(told, options));
+  else if (tests.length === 0) failed.push('has no test');
+  return {
+    passed: tests.filter(({ passed }) => passed).length,
+    failed,
+    reasons: reasonsOf(tests, options.cwd),
+    output: told.output.replaceAll(SUMMARY, ''),
+    durationMs: told.durationMs,
+  };
+}
+
+/**
+ * Runs several test files in one process, which loads once what they all import.
+ *
+ * @param files absolute paths
+ * @param tallyFile a file for the results, used by no other test file
+ * @returns what each of them did, in their order; the output of all stands at the last
+ */
+export async function runTestBatch(
+  files: readonly string[],
+  tallyFile: string,
+  options: RunOptions,
+): Promise<Ran[]> {
+  const told = await runTests([join(import.meta.dirname, 'test-batch.ts'), ...files], tallyFile, options);
+  const all = readTally(tallyFile);
+  const ran = files.map((file): Ran => {
+    const at = all.findIndex(({ name, nesting }) => nesting === 0 && name === file);
+    const whole = all[at];
+    // One that did not come to its end was the last that ran.
+    const tests = whole === undefined ? all.splice(0) : all.splice(0, at + 1).slice(0, -1);
+    const failed = tests.filter(({ passed }) => !passed).map(({ name }) => name);
+    if (whole === undefined) failed.push(endOf(told, options));
+    else if (!whole.passed && !whole.failedWithin) failed.push(relativeName(file, options.cwd));
+    else if (tests.length === 0) failed.push('has no test');
+    return {
+      passed: tests.filter(({ passed }) => passed).length,
+      failed,
+      reasons: reasonsOf([...tests, ...(whole === undefined ? [] : [whole])], options.cwd),
+      output: '',
+      durationMs: whole?.durationMs ?? 0,
+    };
+  });
+  const last = ran.at(-1);
+  if (last === undefined) return ran;
+  if (told.end !== 0 && ran.every(({ failed }) => failed.length === 0))
+    last.failed.push(endOf(told, options));
+  last.output = told.output.replaceAll(SUMMARY, '');
+  return ran;
+}
+
+function runTests(args: readonly string[], tallyFile: string, options: RunOptions): Promise<Ended> {
+  return runProcess(
     [
       '--disable-warning=ExperimentalWarning',
       // A replica that a test lets die keeps its sockets, so the process is ended when the tests of its file are done.
@@ -45,24 +99,20 @@ export async function runTestFile(file: string, tallyFile: string, options: RunO
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
       ...[`--test-reporter=${join(import.meta.dirname, 'test-tally.ts')}`],
       ...[`--test-reporter-destination=${tallyFile}`],
-      file,
+      ...args,
     ],
     options,
   );
-  const tests = existsSync(tallyFile) ? readTally(readFileSync(tallyFile, 'utf8')) : [];
-  const failed = tests.filter(({ passed }) => !passed).map(({ name }) => relativeName(name, options.cwd));
-  if (told.timedOut) failed.push(`did not end within ${options.timeoutMs / 1_000} s`);
-  else if (told.end !== 0 && failed.length === 0) failed.push(`ended with ${told.end}`);
-  else if (tests.length === 0) failed.push('has no test');
-  return {
-    passed: tests.filter(({ passed }) => passed).length,
-    failed,
-    reasons: new Map(
-      tests.flatMap(({ name, why }) => (why === undefined ? [] : [[relativeName(name, options.cwd), why]])),
-    ),
-    output: told.output.replaceAll(SUMMARY, ''),
-    durationMs: told.durationMs,
-  };
+}
+
+function endOf(told: Ended, { timeoutMs }: RunOptions): string {
+  return told.timedOut ? `did not end within ${timeoutMs / 1_000} s` : `ended with ${told.end}`;
+}
+
+function reasonsOf(tests: readonly Told[], cwd: string): ReadonlyMap<string, string> {
+  return new Map(
+    tests.flatMap(({ name, why }) => (why === undefined ? [] : [[relativeName(name, cwd), why]])),
+  );
 }
 
 /** Runs a program of ours that is not a test, such as the static checks, as one result that passes or fails. */
@@ -134,8 +184,9 @@ function runProcess(args: readonly string[], options: RunOptions): Promise<Ended
   });
 }
 
-function readTally(text: string): Told[] {
-  const lines = text.split('\n').slice(0, -1);
+function readTally(file: string): Told[] {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   return lines.map((line): Told => JSON.parse(line));
 }
 

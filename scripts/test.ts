@@ -1,16 +1,17 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
- * are processors. Each lane starts a PostgreSQL of its own before its first test file that needs one. With
- * TEST_DATABASE_URL set, the tests that need a database run once more on that one. It ends with the line
- * `N passed, N failed`. `--quick` leaves out what takes long; `--deep` runs only what can be run for hours; `--record`
- * writes down, in scripts/test-seconds.json, which files took long; further arguments select files by a part of their path.
+ * are processors; files that may share a process do, since most of a short one's time goes into what it imports. Each
+ * lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests
+ * that need a database run once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what
+ * takes long; `--deep` runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which
+ * files took long; further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeDatabaseFolder } from './database-folder.ts';
-import { findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
-import { type Ran, runProgram, runTestFile } from './test-process.ts';
+import { batchesOf, findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
+import { type Ran, runProgram, runTestBatch, runTestFile } from './test-process.ts';
 import { keepSeconds, listSeconds } from './test-seconds.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -21,8 +22,8 @@ const ROOT = join(import.meta.dirname, '..');
 const MAX_LANES = 4;
 /** A test file may run twenty servers of ours at once, each with its pools. */
 const CONNECTIONS_OF_A_LANE = 400;
-/** The longest files take three minutes, and a small machine that does much else meanwhile is several times slower. */
-const FILE_TIMEOUT_MS = 1_800_000;
+/** The longest batches take five minutes, and a small machine that does much else meanwhile is several times slower. */
+const BATCH_TIMEOUT_MS = 1_200_000;
 /** The longest that is run, of a million steps, takes about 36 hours. */
 const DEEP_TIMEOUT_MS = 72 * 3_600_000;
 
@@ -30,7 +31,7 @@ const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--
 const picked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const isQuick = flags.includes('--quick');
 const isDeep = flags.includes('--deep');
-const timeoutMs = isDeep ? DEEP_TIMEOUT_MS : FILE_TIMEOUT_MS;
+const timeoutMs = isDeep ? DEEP_TIMEOUT_MS : BATCH_TIMEOUT_MS;
 
 const files = findTestFiles(ROOT, picked)
   .filter(({ isSlow }) => !isQuick || !isSlow)
@@ -46,24 +47,29 @@ const measuredSeconds = new Map<string, number>();
 let tallies = 0;
 
 interface Job {
-  name: string;
   needsDatabase: boolean;
-  run(environment: Readonly<Record<string, string | undefined>>): Promise<Ran>;
+  /** @returns what ran, by its name */
+  run(environment: Readonly<Record<string, string | undefined>>): Promise<[string, Ran][]>;
 }
 
 try {
   const checks: Job = {
-    name: 'npm run check',
     needsDatabase: false,
-    run: (environment) =>
-      runProgram(join(ROOT, 'scripts/check.ts'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal }),
+    async run(environment) {
+      const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
+      return [['npm run check', await runProgram(join(ROOT, 'scripts/check.ts'), options)]];
+    },
   };
-  const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
-  const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
+  const most = Math.max(1, Math.min(MAX_LANES, availableParallelism()));
+  const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...batchesOf(files, most).map(jobOf)];
+  const lanes = Math.max(1, Math.min(most, queue.length));
   await Promise.all(Array.from({ length: lanes }, () => runLane(lanes, queue)));
 
   const other = process.env.TEST_DATABASE_URL;
-  const again = files.filter(({ needsDatabase }) => needsDatabase).map(jobOf);
+  const again = batchesOf(
+    files.filter(({ needsDatabase }) => needsDatabase),
+    1,
+  ).map(jobOf);
   if (other !== undefined && again.length > 0) {
     process.stdout.write('\nThe same on TEST_DATABASE_URL\n');
     // One lane only: it is unknown how many connections that server has to spare.
@@ -84,17 +90,25 @@ process.stdout.write(`\n${Math.round((performance.now() - startedAtMs) / 1_000)}
 process.stdout.write(`\n${passed} passed, ${failed.length} failed\n`);
 process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 
-function jobOf({ path, needsDatabase }: TestFile): Job {
+function jobOf(batch: readonly TestFile[]): Job {
   return {
-    name: path,
-    needsDatabase,
+    needsDatabase: batch.some(({ needsDatabase }) => needsDatabase),
     async run(environment) {
       tallies += 1;
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
-      const ran = await runTestFile(join(ROOT, path), join(folder, `${tallies}.tally`), options);
-      // One that failed may have ended early, or waited for what never came.
-      if (ran.failed.length === 0) measuredSeconds.set(path, Math.round(ran.durationMs / 100) / 10);
-      return ran;
+      const tally = join(folder, `${tallies}.tally`);
+      const paths = batch.map(({ path }) => join(ROOT, path));
+      const all =
+        paths.length === 1 && paths[0] !== undefined
+          ? [await runTestFile(paths[0], tally, options)]
+          : await runTestBatch(paths, tally, options);
+      return batch.flatMap(({ path }, at): [string, Ran][] => {
+        const ran = all[at];
+        if (ran === undefined) return [];
+        // One that failed may have ended early, or waited for what never came.
+        if (ran.failed.length === 0) measuredSeconds.set(path, Math.round(ran.durationMs / 100) / 10);
+        return [[path, ran]];
+      });
     },
   };
 }
@@ -165,7 +179,7 @@ async function runJobs(queue: Job[], variablesFor: (job: Job) => Promise<Variabl
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
       ...(isDeep ? { TEST_DEEP: '1' } : {}),
     };
-    tell(job.name, await job.run(environment));
+    for (const [name, ran] of await job.run(environment)) tell(name, ran);
   }
 }
 
