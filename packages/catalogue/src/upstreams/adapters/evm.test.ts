@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   BaseError,
+  BlockNotFoundError,
   ContractFunctionRevertedError,
   encodeAbiParameters,
   encodeErrorResult,
@@ -53,6 +54,39 @@ function onNode<Result>(
 
 const isUnavailable = (reason: string) => (error: unknown) =>
   error instanceof UpstreamUnavailable && error.upstream === 'base' && error.reason === reason;
+
+describe('a result of another shape is a failure of the node', () => {
+  const address = TOKEN;
+  const reads: Readonly<Record<string, (chain: EvmChain) => Promise<unknown>>> = {
+    eth_blockNumber: ({ client }) => client.getBlockNumber(),
+    eth_gasPrice: ({ client }) => client.getGasPrice(),
+    eth_getBalance: ({ client }) => client.getBalance({ address }),
+    eth_getTransactionCount: ({ client }) => client.getTransactionCount({ address }),
+    eth_call: ({ client }) => client.call({ to: address, data: '0x01020304' }),
+    eth_getCode: ({ client }) => client.getCode({ address }),
+    eth_getStorageAt: ({ client }) => client.getStorageAt({ address, slot: '0x0' }),
+    eth_getBlockByNumber: ({ client }) => client.getBlock(),
+    eth_getLogs: ({ client }) => client.getLogs({ address, fromBlock: 1n, toBlock: 2n }),
+  };
+  for (const [method, read] of Object.entries(reads))
+    it(method, async () => {
+      for (const result of [undefined, '', 'whatever', 7, { calls: [] }, '0xzz', [{}], { number: '0x' }])
+        await onNode(
+          () => ({ result }),
+          (chain) => assert.rejects(read(chain), isUnavailable('invalid_reply'), JSON.stringify(result)),
+        );
+    });
+
+  it('no newest block is such a failure, and a block that is not there is none', async () => {
+    await onNode(
+      () => ({ result: null }),
+      async ({ client }) => {
+        await assert.rejects(client.getBlock(), isUnavailable('invalid_reply'));
+        await assert.rejects(client.getBlock({ blockNumber: 9n }), BlockNotFoundError);
+      },
+    );
+  });
+});
 
 describe('an EVM chain', () => {
   it('batches simultaneous reads into one call, and shows the block but not the path of the node', async () => {

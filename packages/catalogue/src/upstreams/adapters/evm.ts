@@ -56,6 +56,34 @@ const rpcReply = z
     error: 'has neither a result nor an error',
   });
 
+const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/);
+const data = z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/);
+const block = z.looseObject({
+  number: quantity.nullish(),
+  timestamp: quantity,
+  baseFeePerGas: quantity.nullish(),
+});
+const logs = z.array(z.looseObject({ address: data, topics: z.array(data), data }));
+/**
+ * The results that viem takes as they come, where it reads a number out of anything: a result of another shape is a
+ * failure of the node, and no fault of ours.
+ */
+const RESULTS: Readonly<Record<string, z.ZodType>> = {
+  eth_blockNumber: quantity,
+  eth_gasPrice: quantity,
+  eth_maxPriorityFeePerGas: quantity,
+  eth_getBalance: quantity,
+  eth_getTransactionCount: quantity,
+  eth_estimateGas: quantity,
+  eth_call: data,
+  eth_getCode: data,
+  eth_getStorageAt: data,
+  // Null where there is none.
+  eth_getBlockByNumber: block.nullable(),
+  eth_getBlockByHash: block.nullable(),
+  eth_getLogs: logs,
+};
+
 /** A chain's JSON-RPC. https://ethereum.github.io/execution-apis/ */
 export function evmUpstream<const Name extends EvmChainName>(name: Name): UpstreamDefinition<EvmChain, Name> {
   const { title, publicRpcUrl } = evmChainFacts(name);
@@ -100,7 +128,11 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
     const { value, source } = await http.post({ path: '', body, schema: rpcReply, idempotencyKey: null });
     latest = source;
     const { error } = value;
-    if (error === undefined || error === null) return value.result;
+    if (error === undefined || error === null) {
+      if (shapeOf(method, params)?.safeParse(value.result).success === false)
+        throw sourceUnavailable(name, 'invalid_reply', `${title}: answered ${method} with something else`);
+      return value.result;
+    }
     if (isRefusal(method, error)) {
       throw sourceUnavailable(name, 'rate_limited', `${title}: refuses more requests`);
     }
@@ -172,6 +204,12 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
       };
     },
   };
+}
+
+/** The shape that a result must have, where it is checked. There is always a newest block. */
+function shapeOf(method: string, params: unknown): z.ZodType | undefined {
+  const isNewest = method === 'eth_getBlockByNumber' && Array.isArray(params) && params[0] === 'latest';
+  return isNewest ? block : RESULTS[method];
 }
 
 function isRefusal(method: string, error: { code: number; message: string }): boolean {
