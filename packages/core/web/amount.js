@@ -22,3 +22,10 @@ export function formatMicros(micros) {
 export function formatUsd(usd) {
   return formatMicros(microsOf(usd));
 }
+
+/** The amount in cents, for where it stands large: never more than there is, and whole where it is below a cent. */
+export function formatCents(usd) {
+  const micros = microsOf(usd);
+  const cents = (micros / 10_000n) * 10_000n;
+  return formatMicros(cents === 0n ? micros : cents);
+}

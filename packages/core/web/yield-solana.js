@@ -14,6 +14,8 @@ import { priorityChoice, priorityNotice } from './solana-priority.js';
 import { refundsOf } from './solana-refunds.js';
 import { connectSolanaWallet, watchSolanaWallets } from './solana-wallet.js';
 import { askSolana, isNotOffered } from './yield-api.js';
+import { amountFigure, figure } from './yield-figures.js';
+import { daysInWords, showOffer } from './yield-offers.js';
 
 /** Rates, positions, deposits and exits of the Solana portal. Its part of the page is made here, where it is offered. */
 export async function showSolana(place) {
@@ -24,9 +26,11 @@ export async function showSolana(place) {
     view.fees.textContent = feesText(rates);
     view.risk.textContent = riskOf(rates);
     place.replaceChildren(...view.parts);
+    showOffer('solana', offerOf(rates, stats));
     listen(view);
     return true;
   } catch (error) {
+    showOffer('solana', null);
     if (isNotOffered(error)) return false;
     place.replaceChildren(
       el(
@@ -40,10 +44,6 @@ export async function showSolana(place) {
   }
 }
 
-function figure(label, value, kind) {
-  return el('div', { class: kind }, el('dt', {}, label), el('dd', {}, value));
-}
-
 function percent(value, places) {
   return value === null ? 'unknown' : `${value.toFixed(places)}%`;
 }
@@ -53,10 +53,6 @@ function wholeDollars(usd) {
   return formatUsd(usd.replace(/\..*$/, '')).replace(/\.00$/, '');
 }
 
-function amountOr(value) {
-  return value === null ? 'unknown' : formatUsd(value);
-}
-
 function figuresOf({ usdc }, { stats }) {
   return [
     figure('APY now, after the performance fee', percent(usdc.netApyPct, 2), 'main'),
@@ -64,6 +60,16 @@ function figuresOf({ usdc }, { stats }) {
     figure('Utilization', percent(stats.utilizationPct, 1)),
     figure('Can be paid out now', wholeDollars(stats.availableUsdc)),
   ];
+}
+
+/** What is told of it beside the other offer. */
+function offerOf({ usdc, fees, daysToEarnBackFees }, { stats }) {
+  return {
+    apy: percent(usdc.netApyPct, 2),
+    fees: `${fees.depositPct}% in, ${fees.withdrawalPct}% out`,
+    earnedBack: daysInWords(usdc.apyPct === null ? null : daysToEarnBackFees),
+    paidOut: wholeDollars(stats.availableUsdc),
+  };
 }
 
 function feesText({ usdc, fees, daysToEarnBackFees: days }) {
@@ -132,7 +138,15 @@ function portalView() {
       view.fees,
     ),
     section('Your position on Solana', view.look, view.position),
-    section('Deposit or leave on Solana', view.risk, view.connect, view.acts, view.message, view.steps),
+    section(
+      'Deposit or leave on Solana',
+      el('span', { id: 'solana-act' }),
+      view.risk,
+      view.connect,
+      view.acts,
+      view.message,
+      view.steps,
+    ),
   ];
   return view;
 }
@@ -310,10 +324,10 @@ async function positionParts(wallet) {
     el(
       'dl',
       { class: 'figures' },
-      figure('Worth now', formatUsd(position.currentValueUsdc)),
-      figure('Deposited', amountOr(position.depositedUsdc)),
-      figure('Yield', amountOr(position.estimatedYieldUsdc)),
-      figure('You would receive now', amountOr(leavingNow.receivesUsdc)),
+      amountFigure('Worth now', position.currentValueUsdc),
+      amountFigure('Deposited', position.depositedUsdc),
+      amountFigure('Yield', position.estimatedYieldUsdc),
+      amountFigure('You would receive now', leavingNow.receivesUsdc),
     ),
     ...position.notes.map((note) => el('p', { class: 'soft' }, note)),
     ...next_action.map(({ description }) => el('p', { class: 'soft' }, description)),

@@ -1,9 +1,11 @@
-import { formatUsd } from './amount.js';
+import { formatCents } from './amount.js';
 import { byId, el, failed, notice } from './dom.js';
 import { whileBusy } from './post.js';
 import { askYield, isNotOffered } from './yield-api.js';
 import { holdingsView, PROTOCOLS, ratesChart } from './yield-chart.js';
+import { amountFigure, figure } from './yield-figures.js';
 import { movesView } from './yield-moves.js';
+import { daysInWords, showOffer } from './yield-offers.js';
 import { showSolana } from './yield-solana.js';
 import { carryOut, connectWallet, lookFor, sentBefore, watchWallets } from './yield-wallet.js';
 
@@ -36,10 +38,16 @@ async function fillVault() {
     if (!stats.stats.everythingReadable) message.append(notice('warn', UNREAD));
     byId('figures').replaceChildren(
       figure('APY now, after the performance fee', percent(manifest.currentAPY), 'main'),
-      figure('In the vault', formatUsd(stats.stats.tvlUsdc)),
+      amountFigure('In the vault', stats.stats.tvlUsdc),
       figure('Price of a share', stats.stats.pricePerShare),
-      figure('Can be paid out now', formatUsd(stats.stats.withdrawableNowUsdc)),
+      amountFigure('Can be paid out now', stats.stats.withdrawableNowUsdc),
     );
+    showOffer('vault', {
+      apy: percent(manifest.currentAPY),
+      fees: `${stats.fees.entryFeePct}% in, free out`,
+      earnedBack: daysInWords(manifest.daysToEarnBackEntryFee),
+      paidOut: formatCents(stats.stats.withdrawableNowUsdc),
+    });
     byId('earned-back').textContent = earnedBack(manifest, stats.fees);
     byId('risk').textContent = riskOf(manifest);
     byId('rates').replaceChildren(ratesTable(rates, stats));
@@ -47,14 +55,11 @@ async function fillVault() {
     byId('moves').replaceChildren(movesView(history.moves));
     byId('where').replaceChildren(holdingsView(stats.stats));
   } catch (error) {
+    showOffer('vault', null);
     if (isNotOffered(error)) return false;
     message.replaceChildren(failed(error.message, showVault));
   }
   return true;
-}
-
-function figure(label, value, kind) {
-  return el('div', { class: kind }, el('dt', {}, label), el('dd', {}, value));
 }
 
 function percent(value) {
@@ -129,10 +134,10 @@ async function showPosition(wallet) {
       el(
         'dl',
         { class: 'figures' },
-        figure('Worth now', formatUsd(position.currentValueUsdc)),
-        figure('Deposited', amountOr(position.depositedUsdc)),
-        figure('Yield after fees', amountOr(position.netYieldUsdc)),
-        figure('Gain, entry fee and all', amountOr(position.gainUsdc)),
+        amountFigure('Worth now', position.currentValueUsdc),
+        amountFigure('Deposited', position.depositedUsdc),
+        amountFigure('Yield after fees', position.netYieldUsdc),
+        amountFigure('Gain, entry fee and all', position.gainUsdc),
       ),
       ...notesOf(position).map((note) => el('p', { class: 'soft' }, note)),
       ...next_action.map(({ action, description }) =>
@@ -148,10 +153,6 @@ async function showPosition(wallet) {
 function notesOf({ notes, netYieldUsdc, everythingReadable }) {
   if (netYieldUsdc === null) return notes;
   return everythingReadable ? [] : notes.slice(0, 1);
-}
-
-function amountOr(value) {
-  return value === null ? 'unknown' : formatUsd(value);
 }
 
 /**

@@ -31,3 +31,9 @@ test('text of others shows what it says', () => {
 test('a block of code ends where it should', () => {
   assert.match(htmlOf(fenced('sh', 'a\n```\n<b>')), /<code>a\n```\n&#60;b&#62;<\/code><\/pre>\n$/);
 });
+
+test('a column that Markdown aligns at the right is one of numbers', () => {
+  const html = htmlOf('| Group | From |\n| --- | ---: |\n| Earth | $0.05 |');
+  assert.match(html, /<th scope="col">Group<\/th><th scope="col" class="number">From<\/th>/);
+  assert.match(html, /<th scope="row">Earth<\/th><td class="number">\$0\.05<\/td>/);
+});

@@ -33,11 +33,15 @@ export function htmlOf(markdown: string, leadsTo: (href: string) => string | nul
       code: ({ text }) => `<pre tabindex="0"><code>${asMarkup(text)}</code></pre>\n`,
       table({ header, rows }: Tokens.Table) {
         const cells = (row: readonly Tokens.TableCell[]) =>
-          row.map(({ tokens }, at) => {
+          row.map(({ tokens, align }, at) => {
             const shown = this.parser.parseInline(tokens);
-            return at === 0 ? `<th scope="row">${shown}</th>` : `<td>${shown}</td>`;
+            return at === 0
+              ? `<th scope="row"${kind(align)}>${shown}</th>`
+              : `<td${kind(align)}>${shown}</td>`;
           });
-        const titles = header.map(({ tokens }) => `<th scope="col">${this.parser.parseInline(tokens)}</th>`);
+        const titles = header.map(
+          ({ tokens, align }) => `<th scope="col"${kind(align)}>${this.parser.parseInline(tokens)}</th>`,
+        );
         const label = asMarkup(header.map(({ text }) => text).join(', ') || 'Table');
         return `<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="fields"><thead><tr>${titles.join('')}</tr></thead><tbody>${rows.map((row) => `<tr>${cells(row).join('')}</tr>`).join('\n')}</tbody></table></div>\n`;
       },
@@ -45,6 +49,9 @@ export function htmlOf(markdown: string, leadsTo: (href: string) => string | nul
   });
   return marked.parse(markdown, { async: false });
 }
+
+/** Columns of numbers end at the right, in digits of one width. */
+const kind = (align: Tokens.TableCell['align']) => (align === 'right' ? ' class="number"' : '');
 
 /** An address of this server, or a place on the page; null for anything else, such as a script. */
 function ownOnly(href: string | null): string | null {
