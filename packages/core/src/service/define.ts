@@ -535,6 +535,9 @@ export type ContentDefinition<
   run(input: z.output<Input>, context: ContextOf<Apis, Able, Needs, Uses, Requires>): Promise<ContentAnswer>;
 };
 
+/** Made once: a shop may sell thousands of routes. */
+const NO_FIELDS = z.object({});
+
 function contentServiceOf(definition: AnyContent, isCostly: (source: string) => boolean): Service {
   const { contentType, run, stream, ...rest } = definition;
   const mediaType = /^[a-z]+\/[a-z0-9][a-z0-9.+-]*(?=$|;)/.exec(contentType)?.[0];
@@ -548,7 +551,7 @@ function contentServiceOf(definition: AnyContent, isCostly: (source: string) => 
   const isBare = mediaType.startsWith('text/') && !contentType.includes('charset=');
   const made = run as unknown as Service['run'];
   return {
-    ...serviceOf({ ...rest, output: z.object({}), run: made }, isCostly),
+    ...serviceOf({ ...rest, output: NO_FIELDS, run: made }, isCostly),
     contentType: isBare ? `${mediaType}; charset=utf-8` : contentType,
     mediaType,
     stream: stream === undefined ? null : { form: 'bytes', ...stream },
