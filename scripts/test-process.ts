@@ -9,6 +9,9 @@ const OUTPUT_LIMIT_CHARACTERS = 2_000_000;
 /** The reporter's summary at the end of each file; `npm test` prints one summary for all. */
 const SUMMARY = /^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+\n/gm;
 
+/** The suite that has the tests of a file which shares its process. */
+export const ALL_TESTS = 'its tests';
+
 export interface Ran {
   /** How many tests passed. */
   passed: number;
@@ -70,9 +73,12 @@ export async function runTestBatch(
     const whole = all[at];
     // One that did not come to its end was the last that ran.
     const tests = whole === undefined ? all.splice(0) : all.splice(0, at + 1).slice(0, -1);
-    const failed = tests.filter(({ passed }) => !passed).map(({ name }) => name);
+    const outside = relativeName(file, options.cwd);
+    const failed = tests
+      .filter(({ passed }) => !passed)
+      .map(({ name, nesting }) => (nesting === 1 && name === ALL_TESTS ? outside : name));
     if (whole === undefined) failed.push(endOf(told, options));
-    else if (!whole.passed && !whole.failedWithin) failed.push(relativeName(file, options.cwd));
+    else if (!whole.passed && !whole.failedWithin) failed.push(outside);
     else if (tests.length === 0) failed.push('has no test');
     return {
       passed: tests.filter(({ passed }) => passed).length,

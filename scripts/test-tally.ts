@@ -23,14 +23,16 @@ const WHY_CHARACTERS = 2_000;
 export default async function* tally(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const { type, data } of events) {
     if (type !== 'test:pass' && type !== 'test:fail') continue;
-    if (data.details.type === 'suite') continue;
+    const failedWithin = type === 'test:fail' && isOfWithin(data.details.error);
+    // A suite is no test, and fails by itself where one of its hooks does.
+    if (data.details.type === 'suite' && (type === 'test:pass' || failedWithin)) continue;
     const { name, nesting } = data;
     const told: Told = {
       name,
       nesting,
       passed: type === 'test:pass',
       durationMs: data.details.duration_ms,
-      failedWithin: type === 'test:fail' && isOfWithin(data.details.error),
+      failedWithin,
     };
     if (type === 'test:fail')
       told.why = inspect(data.details.error.cause ?? data.details.error).slice(0, WHY_CHARACTERS);

@@ -81,10 +81,10 @@ function word(target: Buffer, at: number, value: bigint): void {
   target.write(value.toString(16).padStart(64, '0'), at, 'hex');
 }
 
-const domains = new Map<string, Buffer>();
+const domains = new WeakMap<EvmNetwork, Buffer>();
 
 function domainSeparator(network: EvmNetwork): Buffer {
-  let separator = domains.get(network.id);
+  let separator = domains.get(network);
   if (separator === undefined) {
     const encoded = Buffer.alloc(160);
     encoded.set(DOMAIN_TYPE, 0);
@@ -93,7 +93,7 @@ function domainSeparator(network: EvmNetwork): Buffer {
     word(encoded, 96, BigInt(network.chainId));
     word(encoded, 128, BigInt(network.asset));
     separator = Buffer.from(keccak_256(encoded));
-    domains.set(network.id, separator);
+    domains.set(network, separator);
   }
   return separator;
 }
