@@ -17,8 +17,8 @@ export const priceAgreement = z
 export const pricesBy = z
   .array(
     z.object({
-      source: z.enum(['defillama', 'dexscreener']),
-      priceUsd: z.number().nonnegative(),
+      source: z.enum(['defillama', 'dexscreener']).describe('Whose price'),
+      priceUsd: z.number().nonnegative().describe('Of one, in USD'),
     }),
   )
   .describe('Each price of one in USD');
@@ -32,10 +32,10 @@ export const tokensCheckedCount = z.number().int().nullable().describe('How many
 export const tokenLists = z
   .array(
     z.object({
-      list: z.string(),
-      publishedAt: z.string(),
+      list: z.string().describe('Its name'),
+      publishedAt: z.string().describe('Its own date'),
       confirmedAt: z.string().describe('When it was last seen to be current'),
-      sha256: z.string(),
+      sha256: z.string().describe('Of its file'),
       entries: z.number().int().describe('Its tokens of this chain'),
     }),
   )
