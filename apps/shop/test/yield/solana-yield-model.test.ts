@@ -55,6 +55,8 @@ function withMore(told: { result: { value: { accounts: { data: [string, string] 
   const [first] = told.result.value.accounts;
   if (first === undefined) return told;
   const bytes = Buffer.from(first.data[0], 'base64');
+  // The wallet's own account, which the check before signing asks for, has no data.
+  if (bytes.length < AMOUNT_AT + 8) return told;
   bytes.writeBigUInt64LE(bytes.readBigUInt64LE(AMOUNT_AT) + added, AMOUNT_AT);
   first.data[0] = bytes.toString('base64');
   return told;

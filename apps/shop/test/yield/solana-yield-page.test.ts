@@ -146,7 +146,10 @@ test('somebody connects a wallet, deposits in two steps, and leaves in one', asy
   const { usdc } = z
     .object({ usdc: z.object({ netApyPct: z.number() }) })
     .parse(await (await fetch(`${world.server.url}/api/solana-yield/rates`)).json());
-  const shown = page.getByText('APY now, after the performance fee').locator('xpath=following-sibling::dd');
+  const shown = page
+    .getByRole('region', { name: 'On Solana: a lending reserve' })
+    .getByText('APY now, after the performance fee')
+    .locator('xpath=following-sibling::dd');
   assert.equal(await shown.textContent(), `${usdc.netApyPct.toFixed(2)}%`);
   assert.match(String(await page.locator('.notice.warn').first().textContent()), /Not audited by others/);
 

@@ -128,11 +128,7 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
     const { value, source } = await http.post({ path: '', body, schema: rpcReply, idempotencyKey: null });
     latest = source;
     const { error } = value;
-    if (error === undefined || error === null) {
-      if (shapeOf(method, params)?.safeParse(value.result).success === false)
-        throw sourceUnavailable(name, 'invalid_reply', `${title}: answered ${method} with something else`);
-      return value.result;
-    }
+    if (error === undefined || error === null) return fitting(name, method, params, value.result);
     if (isRefusal(method, error)) {
       throw sourceUnavailable(name, 'rate_limited', `${title}: refuses more requests`);
     }
@@ -206,10 +202,13 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
   };
 }
 
-/** The shape that a result must have, where it is checked. There is always a newest block. */
-function shapeOf(method: string, params: unknown): z.ZodType | undefined {
+/** A result that has the shape which its method's must have, where that is checked. There is always a newest block. */
+function fitting(name: EvmChainName, method: string, params: unknown, result: unknown): unknown {
   const isNewest = method === 'eth_getBlockByNumber' && Array.isArray(params) && params[0] === 'latest';
-  return isNewest ? block : RESULTS[method];
+  const shape = isNewest ? block : RESULTS[method];
+  if (shape === undefined || shape.safeParse(result).success) return result;
+  const { title } = evmChainFacts(name);
+  throw sourceUnavailable(name, 'invalid_reply', `${title}: answered ${method} with something else`);
 }
 
 function isRefusal(method: string, error: { code: number; message: string }): boolean {
