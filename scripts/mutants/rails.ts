@@ -12,7 +12,10 @@ export const RAILS_MUTANTS: readonly MutantsOfFile[] = [
       ['asset.toLowerCase()', 'asset'],
       ['v < 27 ? v + 27 : v', 'v'],
       ['  preimage.set(domainSeparator(network), 2);\n', ''],
-      ['let separator = domains.get(network.id);', 'let [separator] = [...domains.values()];'],
+      [
+        'const domains = new WeakMap<EvmNetwork, Buffer>();',
+        'const domains = { only: undefined as Buffer | undefined, get() { return this.only; }, set(_: object, made: Buffer) { this.only = made; } };',
+      ],
       ['word(encoded, 96, BigInt(network.chainId));', 'word(encoded, 96, 1n);'],
       ['word(target, at + 96, authorization.validAfter);', 'word(target, at + 96, 0n);'],
       ['word(target, at + 128, authorization.validBefore);', ''],
