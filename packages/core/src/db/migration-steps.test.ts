@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
-import { connectDatabase, connectPools, endPools } from './connection.ts';
+import { connectDatabase, connectPools, endPools, type Transaction } from './connection.ts';
 import { migrate } from './migrate.ts';
 import { migrationSteps } from './migration-steps.ts';
 import { inTurnBySteps } from './turns.ts';
@@ -42,23 +42,27 @@ beforeEach(async () => {
 });
 after(() => database.close());
 
-/** Writes a row and stays open: whoever builds an index beside writers waits for it. */
-async function startWriter(n: number) {
+/** A transaction that does something and stays open: an index that is built beside writers waits for it. */
+async function stayOpen(act: (transaction: Transaction) => Promise<unknown>) {
   const pools = connectPools(database.url, 2);
   const [held, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const writing = pools.patient.begin(async (transaction) => {
+  const staying = pools.patient.begin('isolation level repeatable read', async (transaction) => {
     await transaction`set local idle_in_transaction_session_timeout = 0`;
-    await transaction`insert into stepped (n) values (${n})`;
+    await act(transaction);
     begun.resolve();
     await held.promise;
   });
   await begun.promise;
   return async () => {
     held.resolve();
-    await writing;
+    await staying;
     await endPools(pools, 1);
   };
 }
+const startWriter = (n: number) =>
+  stayOpen((transaction) => transaction`insert into stepped (n) values (${n})`);
+/** It has read before the table was changed, and holds no lock of it: the change need not wait, and the index must. */
+const startReader = () => stayOpen((transaction) => transaction`select count(*) from schema_migrations`);
 
 /** The process that builds the index, once it waits. */
 async function builder(): Promise<number> {
@@ -81,16 +85,10 @@ const DONE = { wrong: 0, is_valid: true, noted: 1 };
 
 test('writers go on while an index is built and rows are filled in, and two replicas run each step once', async () => {
   const others = connectPools(database.url, 2);
+  const end = await startReader();
   const migrations = Promise.all([migrate(others.patient, folder), migrate(database.patient, folder)]);
   let ended = false;
   void migrations.then(() => (ended = true));
-  // The column is there: the table is not needed alone any more.
-  for (;;) {
-    const [column] = await database.sql`
-      select 1 from information_schema.columns where table_name = 'stepped' and column_name = 'square'`;
-    if (column !== undefined) break;
-  }
-  const end = await startWriter(ROWS + 1);
   await builder();
   for (let n = ROWS + 2; n < ROWS + 20; n += 1) await database.sql`insert into stepped (n) values (${n})`;
   await database.sql`update stepped set square = 0 where n = ${ROWS + 2}`;
