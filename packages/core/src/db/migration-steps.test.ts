@@ -11,6 +11,7 @@ import { migrationSteps } from './migration-steps.ts';
 import { inTurnBySteps } from './turns.ts';
 
 const ROWS = 2_500;
+const PATIENCE_MS = 60_000;
 const STEPS = `-- In steps.
 -- Each row has its square.
 
@@ -66,7 +67,9 @@ const startReader = () => stayOpen((transaction) => transaction`select count(*) 
 
 /** The process that builds the index, once it waits. */
 async function builder(): Promise<number> {
+  const endMs = performance.now() + PATIENCE_MS;
   for (;;) {
+    assert(performance.now() < endMs, 'no index waits');
     const [row] = await database.sql<{ pid: number }[]>`
       select pid from pg_stat_activity
       where datname = current_database() and query like 'CREATE INDEX CONCURRENTLY%' and wait_event_type = 'Lock'`;
