@@ -3,8 +3,8 @@ import { byId, el } from './dom.js';
 /** The lines in which both offers are told, so that one can be held against the other. */
 const LINES = [
   ['apy', 'APY now, after the performance fee'],
-  ['fees', 'Fees beside it'],
-  ['earnedBack', 'Earns them back in'],
+  ['fees', 'Other fees'],
+  ['earnedBack', 'Fees earned back after'],
   ['paidOut', 'Can be paid out now'],
   ['keys', 'Keys'],
 ];
