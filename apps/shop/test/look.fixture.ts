@@ -71,7 +71,7 @@ const TROUBLES = `(() => {
     troubles.push('the ribbon ends before the page does');
   if (ribbon !== null && ribbon.getBoundingClientRect().top + scrollY > 0)
     troubles.push('the ribbon does not begin where the page does');
-  for (const table of document.querySelectorAll('.service .fields'))
+  for (const table of document.querySelectorAll('.fields'))
     if (isSeen(table) && table.parentElement.scrollWidth > table.parentElement.clientWidth)
       troubles.push((table.parentElement.scrollWidth - table.parentElement.clientWidth) + ' px of the fields are behind an edge');
   for (const control of document.querySelectorAll('a, button, input, select, textarea, [tabindex="0"]')) {

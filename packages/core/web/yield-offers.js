@@ -18,7 +18,7 @@ const OFFERS = {
   },
 };
 
-/** By its name: the figures of an offer; null once it is known that it is not offered here. */
+/** By its name: the figures of an offer; null once it is known that it is not offered here, or cannot be read. */
 const read = new Map();
 
 /**

@@ -14,9 +14,9 @@ const ROOT = join(import.meta.dirname, '../../../..');
 const START_MS = 600_000;
 const MAX_SHOWN = 8_000;
 const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-/** What the market says changes by the hour: where its signal is to hold, there is neither a target nor a stop. */
-const MADE_UP =
-  '"(?:price|entry|target|stopLoss|confidence|responseTimeMs|blockNumber)": ?(?:null|-?[\\d.]+)';
+const MADE_UP = '"(?:price|entry|confidence|responseTimeMs|blockNumber)": ?-?[\\d.]+';
+/** Where the signal of the hour is to hold, there is neither a target nor a stop. */
+const AIM = '"(?:target|stopLoss)": ?(?:null|-?[\\d.]+)';
 const MOMENT = '\\d{4}-\\d\\d-\\d\\d(?:T[\\d:.]+Z)?';
 /** Values that change each time, the same ones wherever they come again: how it stands in the page, and may stand in a run. */
 const NAMES: readonly [string, string][] = [
@@ -31,6 +31,7 @@ const VARYING: readonly [string, string][] = [
   ['\\d+(?:\\.\\d+)? s(?=\\))', '\\d+(?:\\.\\d+)? s'],
   ['\\d+ ms', '\\d+ ms'],
   [MADE_UP, MADE_UP],
+  [AIM, AIM],
   ['"signal":"\\w+"', '"signal":"\\w+"'],
   ['eyJ\\w+', 'eyJ\\w+'],
   [' {2,}', ' +'],

@@ -51,6 +51,18 @@ export async function balanceOf(sql: Database, accountId: bigint): Promise<bigin
   return row?.balance ?? 0n;
 }
 
+/** Asks, and holds what it cost an account against what it must, in micro-USD. */
+export async function assertCost(
+  { sql, account }: { sql: Database; account: bigint },
+  micros: bigint,
+  asking: () => Promise<Response>,
+): Promise<Response> {
+  const held = await balanceOf(sql, account);
+  const answer = await asking();
+  assert.equal(held - (await balanceOf(sql, account)), micros, `status ${answer.status}`);
+  return answer;
+}
+
 export async function openCalls(sql: Database): Promise<number> {
   const [row] = await sql<{ open: number }[]>`select count(*)::integer as open from calls where state = 0`;
   return row?.open ?? 0;

@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { importOpenApi } from '../../../../packages/proxy/src/config/import-openapi.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
-import { accountOf, assertBooksClosed, balanceOf } from '../fire/money.fixture.ts';
+import { accountOf, assertBooksClosed, assertCost } from '../fire/money.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { installApart } from '../kept-apart.fixture.ts';
 import { routesOf } from '../own-api/own-api.fixture.ts';
@@ -145,13 +145,8 @@ function forecast(body: object, prefer?: string): Promise<Response> {
   });
 }
 
-/** Asks, and holds what it cost against what it must. */
-async function costing(micros: bigint, asking: () => Promise<Response>): Promise<Response> {
-  const held = await balanceOf(database.sql, account);
-  const answer = await asking();
-  assert.equal(held - (await balanceOf(database.sql, account)), micros, `status ${answer.status}`);
-  return answer;
-}
+const costing = (micros: bigint, asking: () => Promise<Response>) =>
+  assertCost({ sql: database.sql, account }, micros, asking);
 
 const OSLO = { lat: 59.9, lon: 10.7 };
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createSession } from 'better-sse';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
-import { accountOf, assertBooksClosed, balanceOf, openCalls } from '../fire/money.fixture.ts';
+import { accountOf, assertBooksClosed, assertCost, balanceOf, openCalls } from '../fire/money.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { routesOf } from './own-api.fixture.ts';
@@ -93,13 +93,8 @@ function ask(
   return fetch(shop.url + path, { ...more, headers: { 'x-api-key': key, ...headers } });
 }
 
-/** Asks, and holds what it cost against what it must. */
-async function costing(micros: bigint, asking: () => Promise<Response>): Promise<Response> {
-  const held = await balanceOf(database.sql, account);
-  const answer = await asking();
-  assert.equal(held - (await balanceOf(database.sql, account)), micros, `status ${answer.status}`);
-  return answer;
-}
+const costing = (micros: bigint, asking: () => Promise<Response>) =>
+  assertCost({ sql: database.sql, account }, micros, asking);
 
 test('json-server sells what it has, page by page, and what it does not have costs nothing', async () => {
   const seven = await costing(10_000n, () => ask('/rest/stations/7', { headers: { 'if-none-match': '*' } }));

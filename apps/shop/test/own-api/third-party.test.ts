@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
-import { accountOf, assertBooksClosed, balanceOf } from '../fire/money.fixture.ts';
+import { accountOf, assertBooksClosed, assertCost } from '../fire/money.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { routesOf } from './own-api.fixture.ts';
 
@@ -96,13 +96,8 @@ after(async () => {
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(shop.url + path, { headers: { 'x-api-key': key, ...headers } });
 
-/** Asks, and holds what it cost against what it must. */
-async function costing(micros: bigint, ask: () => Promise<Response>): Promise<Response> {
-  const held = await balanceOf(database.sql, account);
-  const answer = await ask();
-  assert.equal(held - (await balanceOf(database.sql, account)), micros, `status ${answer.status}`);
-  return answer;
-}
+const costing = (micros: bigint, asking: () => Promise<Response>) =>
+  assertCost({ sql: database.sql, account }, micros, asking);
 
 test('http-server sells whole files, and parts of them where the route names range', async () => {
   const whole = await costing(10_000n, () => get('/files/poem.txt'));

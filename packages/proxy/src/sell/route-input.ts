@@ -16,6 +16,10 @@ const QUERY = z
   .describe('Parameters of the address');
 const ANY_BODY = z.unknown().optional().describe('The JSON body of the request');
 
+/** The schemas of routes of which nothing is told but their address: those with the same parameters share one. */
+const UNDESCRIBED = new Map<string, z.ZodObject>();
+const MOST_UNDESCRIBED = 1_000;
+
 /** Where each field of the object goes. */
 export interface RouteFields {
   /** The object's schema. */
@@ -43,34 +47,23 @@ export function fieldsOf(route: Route): RouteFields {
   const body = isFlat ? ofBody : null;
   if (!isFlat && path.some((name) => name === 'query' || name === 'body'))
     throw new Error(`${route.key}: a parameter of the path needs another name than query or body here`);
-  if (Object.values(route.request).every((told) => told === null)) {
-    const schema = undescribed(path, hasBody);
-    return { schema, path, query, body, hasBody };
-  }
+  const isTold = Object.values(route.request).some((told) => told !== null);
+  // Of a route of which nothing is told but its address, these say all that its schema does.
+  const key = isTold ? null : `${hasBody} ${path.join(' ')}`;
+  const known = key === null ? undefined : UNDESCRIBED.get(key);
+  if (known !== undefined) return { schema: known, path, query, body, hasBody };
   const shape: Record<string, z.ZodType> = {};
   for (const name of path) shape[name] = parameterOf(route.request.path, name, true);
   if (query === null) shape.query = QUERY;
   else for (const name of query) shape[name] = parameterOf(route.request.query, name, false);
   if (hasBody && body === null) shape.body = wholeBody(route.request.body);
   for (const name of body ?? []) shape[name] = bodyField(route.request.body, name);
-  return { schema: z.object(shape), path, query, body, hasBody };
-}
-
-const UNDESCRIBED = new Map<string, z.ZodObject>();
-const MOST_UNDESCRIBED = 1_000;
-
-/** The schema of a route of which nothing is told but its address: routes with the same parameters share it. */
-function undescribed(path: readonly string[], hasBody: boolean): z.ZodObject {
-  const key = `${hasBody} ${path.join(' ')}`;
-  const known = UNDESCRIBED.get(key);
-  if (known !== undefined) return known;
-  const shape: Record<string, z.ZodType> = Object.fromEntries(path.map((name) => [name, PARAMETER]));
-  shape.query = QUERY;
-  if (hasBody) shape.body = ANY_BODY;
   const schema = z.object(shape);
-  if (UNDESCRIBED.size >= MOST_UNDESCRIBED) UNDESCRIBED.clear();
-  UNDESCRIBED.set(key, schema);
-  return schema;
+  if (key !== null) {
+    if (UNDESCRIBED.size >= MOST_UNDESCRIBED) UNDESCRIBED.clear();
+    UNDESCRIBED.set(key, schema);
+  }
+  return { schema, path, query, body, hasBody };
 }
 
 /** The names that an object's schema lists; null if it lists none, or more than are useful. */

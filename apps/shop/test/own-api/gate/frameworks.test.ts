@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../database.fixture.ts';
-import { accountOf, assertBooksClosed, balanceOf, openCalls } from '../../fire/money.fixture.ts';
+import { accountOf, assertBooksClosed, assertCost, openCalls } from '../../fire/money.fixture.ts';
 import { until } from '../../fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../../server.fixture.ts';
 import { routesOf } from '../own-api.fixture.ts';
@@ -43,13 +43,8 @@ for (const name of GUESTS)
         body: typeof body === 'string' ? body : JSON.stringify(body),
       });
 
-    /** Asks, and holds what it cost against what it must. */
-    async function costing(micros: bigint, ask: () => Promise<Response>): Promise<Response> {
-      const held = await balanceOf(database.sql, account);
-      const answer = await ask();
-      assert.equal(held - (await balanceOf(database.sql, account)), micros, `status ${answer.status}`);
-      return answer;
-    }
+    const costing = (micros: bigint, asking: () => Promise<Response>) =>
+      assertCost({ sql: database.sql, account }, micros, asking);
 
     test('without a credential it asks for the price of its route, and no handler runs', async () => {
       const asked = await fetch(`${guest.url}/v1/stations/7?unit=c`);
