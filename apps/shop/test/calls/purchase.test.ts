@@ -1,6 +1,6 @@
 /** An agent buys with a card that it names: every outcome has an answer, and no purchase is charged or granted twice. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { createDebts } from '../../../../packages/core/src/cards/disputes/debts.ts';
 import type { CardOrder } from '../../../../packages/core/src/cards/orders/orders.ts';
@@ -108,6 +108,9 @@ async function ordersOf(where: { since: number }): Promise<{ open: number; paid:
   assert(row !== undefined);
   return { ...row };
 }
+
+/** What the order of a purchase is found by. */
+const digestOf = ({ idempotencyKey }: Asked) => createHash('sha256').update(idempotencyKey).digest();
 
 const now = () => Date.now() + aheadMs;
 
@@ -361,7 +364,12 @@ describe('the provider fails', () => {
     await fault('never-after', '/v1/payment_intents', 1);
     const charged = await chargedBy(async () => {
       const unknown = buy(asked);
-      await until('the first attempt', async () => (await ordersOf({ since: now() - HOUR_MS })).open === 1);
+      // Not before somebody is at it: whoever asked sooner would make the attempt, and the first one would wait.
+      await until('the first attempt', async () => {
+        const [row] = await world.database.sql`
+          select 1 from card_orders where token_digest = ${digestOf(asked)} and looked_at is not null`;
+        return row !== undefined;
+      });
       // Whoever asks meanwhile waits, and is told to wait on.
       const meanwhile = await buy(asked);
       assert.deepEqual(
@@ -376,12 +384,13 @@ describe('the provider fails', () => {
 
   test('answered long after we gave up: charged once', async () => {
     const asked = await request();
-    await fault('late', '/v1/payment_intents', 1, 12_000);
+    await fault('late', '/v1/payment_intents', 1, 20_000);
+    const { chargedCents } = await totals();
     const charged = await chargedBy(async () => {
       assert.equal((await buy(asked)).code, 'OUTCOME_UNKNOWN');
       // It is still at work: neither the caller nor the sweeper starts another charge.
       assert.equal((await buy(asked)).code, 'OUTCOME_UNKNOWN');
-      await until('the late answer', async () => (await totals()).chargedCents > 0);
+      await until('the late answer', async () => (await totals()).chargedCents > chargedCents);
       await until('the purchase', async () => (await buy(asked)).status === 200);
     });
     assert.equal(charged, 500);
