@@ -29,7 +29,11 @@ export async function startTestChain() {
     EvmChain
   >;
   /** Viem on its own, for arranging the chain and for reading it independently of what is tested. */
-  const client = createTestClient({ mode: 'anvil', chain: viemChain('base'), transport: http(node.url) })
+  const client = createTestClient({
+    mode: 'anvil',
+    chain: viemChain('base'),
+    transport: http(node.url, { timeout: 60_000 }),
+  })
     .extend(publicActions)
     .extend(walletActions);
   return {

@@ -31,7 +31,7 @@ export async function startYieldWorld(
   const client = createTestClient({
     mode: 'anvil',
     chain: base,
-    transport: http(chain.url),
+    transport: http(chain.url, { timeout: 60_000 }),
     pollingInterval: 10,
     cacheTime: 0,
   })

@@ -50,7 +50,7 @@ export function openProxy(house: House, { routes, sales, mpp, x402, credits }: P
   const gates = openGates(house, { routes, sales, mpp, x402, credits });
   const addressLimit = house.limitByAddress();
   const at = { house, paidCall, addressLimit };
-  let own: OwnAddresses = new Map();
+  let own: OwnAddresses = readOwnAddresses([]);
   routes.hold((next) => wholeTaken(next, own));
   return {
     name: 'proxy',

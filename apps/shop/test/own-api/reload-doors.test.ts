@@ -70,8 +70,8 @@ async function reload(text: string): Promise<void> {
   server.process.kill('SIGHUP');
   version += 1;
   await until('the file to be in force', async () => {
-    const { sells } = (await jsonOf(fetch(`${server.url}/health/ready`))) as { sells: { file: string } };
-    return sells.file === String(version);
+    const { sells } = (await jsonOf(fetch(`${server.url}/health/ready`))) as { sells?: { file: string } };
+    return sells?.file === String(version);
   });
 }
 

@@ -89,11 +89,19 @@ async function start(environment: Record<string, string> = {}): Promise<ServerPr
 
 // biome-ignore lint/suspicious/noExplicitAny: what a server says of itself is read as an operator would
 type Json = any;
-const ready = async ({ url }: ServerProcess): Promise<Json> => jsonOf(fetch(`${url}/health/ready`));
+/** What a server says of itself. Where it is slow to hear of its database it says less, and is asked again. */
+async function ready({ url }: ServerProcess): Promise<Json> {
+  let said: Json;
+  await until('the server to say what it sells', async () => {
+    said = await jsonOf(fetch(`${url}/health/ready`));
+    return said.sells !== undefined;
+  });
+  return said;
+}
 const admin = async ({ url }: ServerProcess, path: string): Promise<Json> =>
   jsonOf(fetch(`${url}/admin/api${path}`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }));
 
-const served = async (server: ServerProcess) => (await ready(server)).sells?.file as string;
+const served = async (server: ServerProcess) => (await ready(server)).sells.file as string;
 const isServed = (server: ServerProcess, version: number) =>
   until(`version ${version} to be in force`, async () => (await served(server)) === String(version));
 
@@ -259,6 +267,15 @@ test('every view tells the new table: prices, routes that came, and routes that 
     body: '{}',
   });
   assert.equal(bought.status, 200);
+  // What came later has an address as whatever was there at the start.
+  assert.equal(await priceOf(server, '/x402/get-v1-comes/'), '10000');
+  for (const [path, allow] of [
+    ['/x402/get-v1-comes', 'GET, HEAD, POST, OPTIONS'],
+    ['/x402/get-v1-leaves', null],
+  ] as const)
+    assert.equal((await fetch(url + path, { method: 'OPTIONS' })).headers.get('allow'), allow, path);
+  const misspelt: Json = await jsonOf(fetch(`${url}/X402/Get-V1-Comes`));
+  assert.deepEqual(misspelt.knownPaths, ['/x402/get-v1-comes']);
 });
 
 test('a bad file changes nothing, and the log, the readiness and the operator are told line and reason', async () => {

@@ -10,10 +10,22 @@ const MOST_CHARACTERS_REPEATED = 200;
 /** Headers of a refusal: an address that is switched on later must not stay unknown to a cache. */
 const NOT_KEPT = { 'cache-control': 'no-store' };
 
+/** An address with the methods that it takes. */
+export interface TakenAddress {
+  readonly path: string;
+  readonly methods: readonly string[];
+}
+
 /** The addresses that have a route. `path` comes without a query everywhere. */
 export interface KnownAddresses {
-  /** All of them as they were registered, such as `/api/devices/:deviceId`, told or not. */
-  all(): readonly { readonly path: string; readonly methods: readonly string[] }[];
+  /** All of them as they were registered, such as `/api/devices/:deviceId` and `/x402/*`, told or not. */
+  all(): readonly TakenAddress[];
+  /**
+   * Adds addresses that a wildcard's handler answers by a list of its own, which may change.
+   *
+   * @param find looks an address up, whatever its case; null: it is not in the list
+   */
+  addList(find: (path: string) => TakenAddress | null): void;
   /** The methods that an address takes, as `Allow` names them; null if it is unknown. Each takes OPTIONS too. */
   allow(path: string): string | null;
   /** The 405 for an address that takes other methods; null if it takes this one, or is unknown. */
@@ -36,30 +48,50 @@ interface KnownAddress {
   readonly routes: { readonly methods: readonly string[]; isTold(): boolean }[];
 }
 
+/** An address that a request may have meant. */
+interface Meant {
+  /** With the spelling of what is known. */
+  readonly written: string;
+  readonly methods: readonly string[];
+  readonly parameters: number;
+}
+
 /**
- * Notes the routes that are added to `app` from now on, in plugins too. An address that ends in a wildcard is not one of
- * them: such a route is how a part answers for what it does not know.
+ * Notes the routes that are added to `app` from now on, in plugins too. An address that ends in a wildcard is never what was
+ * meant: such a route is how a part answers for what it does not know.
  */
 export function noteRoutes(app: FastifyInstance): KnownAddresses {
   const known = new Map<string, KnownAddress>();
+  const wildcards = new Map<string, string[]>();
+  const lists: ((path: string) => TakenAddress | null)[] = [];
   app.addHook('onRoute', (route) => {
     const { url } = route;
     const methods = [route.method].flat().filter((each) => METHODS.includes(each));
-    if (methods.length === 0 || url.includes('*')) return;
+    if (methods.length === 0) return;
+    if (url.includes('*')) {
+      wildcards.set(url, [...(wildcards.get(url) ?? []), ...methods]);
+      return;
+    }
     const address = known.get(url) ?? knownAddress(url);
     // Read when it is asked: a hook of the route's own plugin, which runs later, may have set it.
     address.routes.push({ methods, isTold: () => route.config?.isTold?.() ?? true });
     known.set(url, address);
   });
 
-  function meantBy(path: string) {
+  function meantBy(path: string): readonly Meant[] {
     if (path.length > MOST_CHARACTERS_LOOKED_UP) return [];
     const asked = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
-    return [...known.values()].flatMap((address) => {
+    const listed = lists.flatMap((find): Meant | [] => {
+      const address = find(asked);
+      return address === null ? [] : { written: address.path, methods: address.methods, parameters: 0 };
+    });
+    const registered = [...known.values()].flatMap((address): Meant | [] => {
       const written = writtenAs(address, asked);
       const methods = written === null ? [] : toldMethods(address);
-      return written === null || methods.length === 0 ? [] : [{ written, methods, address }];
+      if (written === null || methods.length === 0) return [];
+      return { written, methods, parameters: address.literals.length - 1 };
     });
+    return [...registered, ...listed];
   }
 
   function allow(path: string): string | null {
@@ -78,15 +110,21 @@ export function noteRoutes(app: FastifyInstance): KnownAddresses {
   }
 
   return {
-    all: () =>
-      [...known].map(([path, { routes }]) => ({ path, methods: routes.flatMap(({ methods }) => methods) })),
+    all: () => [
+      ...[...known].map(([path, { routes }]) => ({
+        path,
+        methods: routes.flatMap(({ methods }) => methods),
+      })),
+      ...[...wildcards].map(([path, methods]) => ({ path, methods })),
+    ],
+    addList: (find) => void lists.push(find),
     allow,
     otherMethod,
     noRoute(method, path) {
       const other = otherMethod(method, path);
       if (other !== null) return { problem: other, meant: null };
       // What has fewer parameters was more likely meant: `/api/keys/me` rather than `/api/keys/:keyId`.
-      const [likeliest] = meantBy(path).sort((a, b) => a.address.literals.length - b.address.literals.length);
+      const [likeliest] = meantBy(path).toSorted((a, b) => a.parameters - b.parameters);
       const meant = likeliest?.written ?? null;
       const details = {
         hint:

@@ -18,6 +18,9 @@ before(async () => {
   app.post('/things', () => ({ success: true }));
   app.route({ method: ['GET', 'POST'], url: '/shop/*', handler: () => ({ success: true }) });
   app.get('/shop/catalog', () => ({ success: true }));
+  app.knownAddresses.addList((path) =>
+    path.toLowerCase() === '/shop/wares' ? { path: '/shop/wares', methods: ['GET', 'POST'] } : null,
+  );
   app.get('/hidden', { config: { isTold: () => false } }, () => ({ success: true }));
   app.get('/limited', (_request, reply) => {
     admit(limit, 'somebody', reply);
@@ -169,6 +172,7 @@ test('a wrong method is told the right ones, and an address in other letters or 
     ['GET', '/things/?sort=name', 'POST'],
     ['POST', '/things/a', 'GET, HEAD'],
     ['DELETE', '/shop/catalog', 'GET, HEAD'],
+    ['DELETE', '/shop/wares', 'GET, POST'],
   ] as const) {
     const { status, allow: told, code, message } = await ask(method, url);
     const expected = [405, allow, 'METHOD_NOT_ALLOWED', `This address takes ${allow}, not ${method}.`];
@@ -178,6 +182,7 @@ test('a wrong method is told the right ones, and an address in other letters or 
     ['/Things/Ab', '/things/Ab'],
     ['//things//Ab', '/things/Ab'],
     ['/SHOP/Catalog', '/shop/catalog'],
+    ['/SHOP/Wares/', '/shop/wares'],
     ['/Limited/?key=secret', '/limited'],
   ] as const) {
     const told = await ask('GET', url);

@@ -2,7 +2,7 @@
 import { type PathPattern, RESERVED_FIRST_SEGMENTS } from '../config/route-key.ts';
 import { readAddress } from '../wire/path.ts';
 
-/** An address of this server as it is registered, such as `/pages/:service`. */
+/** An address of this server as it is registered, such as `/pages/:service` and `/x402/*`. */
 export interface OwnAddress {
   readonly path: string;
   readonly methods: readonly string[];
@@ -18,25 +18,36 @@ export interface TakenOfRoute {
 
 /** An address of this server, in its parts. */
 interface ReadAddress extends OwnAddress {
+  /** Without the wildcard at its end. */
   readonly segments: readonly { readonly text: string; readonly isParameter: boolean }[];
 }
 
-/** A server's own addresses, read once for all routes that are held against them: by how many parts they have. */
-export type OwnAddresses = ReadonlyMap<number, readonly ReadAddress[]>;
+/** A server's own addresses, read once for all routes that are held against them. */
+export interface OwnAddresses {
+  /** By how many parts they have. */
+  readonly byLength: ReadonlyMap<number, readonly ReadAddress[]>;
+  /** Those that take whatever is below them. */
+  readonly wildcards: readonly ReadAddress[];
+}
 
 /** Reads addresses as they are registered. */
 export function readOwnAddresses(own: readonly OwnAddress[]): OwnAddresses {
   const byLength = new Map<number, ReadAddress[]>();
+  const wildcards: ReadAddress[] = [];
   for (const { path, methods } of own) {
     const segments = path
       .split('/')
       .slice(1)
       .map((text) => ({ text, isParameter: text.startsWith(':') }));
+    if (segments.at(-1)?.text === '*') {
+      wildcards.push({ path, methods, segments: segments.slice(0, -1) });
+      continue;
+    }
     const others = byLength.get(segments.length) ?? [];
     others.push({ path, methods, segments });
     byLength.set(segments.length, others);
   }
-  return byLength;
+  return { byLength, wildcards };
 }
 
 /** Tells which of a server's own addresses answer what a route would. */
@@ -48,7 +59,8 @@ export function takenOfRoute(
   // A slash at the end makes no other address of this server's own.
   if (theirs.length > 1 && theirs.at(-1) === '') theirs.pop();
   const parts: string[] = [];
-  for (const { path: address, methods, segments } of own.get(theirs.length) ?? []) {
+  const below = own.wildcards.filter(({ segments }) => segments.length < theirs.length);
+  for (const { path: address, methods, segments } of [...(own.byLength.get(theirs.length) ?? []), ...below]) {
     const meets = segments.every(
       ({ text, isParameter }, index) => isParameter || theirs[index] === null || theirs[index] === text,
     );

@@ -15,6 +15,9 @@ import { BASE, type Places } from './addresses.ts';
 const RECEIPT_POLL_MS = 5;
 const GAS_MARGIN = 2n;
 
+/** The node runs on this machine, which may be busy: hundreds of blocks take long then. */
+const ANSWERS_WITHIN_MS = 60_000;
+
 export type Node = ReturnType<typeof connect>;
 
 /** @param places the contracts of the node's chain */
@@ -28,7 +31,7 @@ export function connect(url: string, places: Places = BASE) {
   return createTestClient({
     mode: 'anvil',
     chain,
-    transport: http(url, { retryCount: 0 }),
+    transport: http(url, { retryCount: 0, timeout: ANSWERS_WITHIN_MS }),
     pollingInterval: RECEIPT_POLL_MS,
     cacheTime: 0,
   })

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TakenAddress } from '../../http/no-route.ts';
 import { notSoldHere, Problem } from '../../http/problem.ts';
 import { pathOf } from '../../http/server.ts';
 import type { Service } from '../../service/define.ts';
@@ -28,6 +29,15 @@ export function paidCallRoutes(
   const [canonical = ''] = parts.prefixes;
   const isHere = (service: Service | undefined): service is Service =>
     service !== undefined && isSold(service);
+  const nameBelow = (prefix: string, path: string) => path.slice(prefix.length + 1).replace(/\/$/, '');
+  // One route for all of them: thousands of addresses would make the start slow, and what is sold later needs none.
+  app.knownAddresses.addList((path): TakenAddress | null => {
+    const asked = path.toLowerCase();
+    const prefix = parts.prefixes.find((each) => asked.startsWith(`${each}/`));
+    if (prefix === undefined) return null;
+    const service = shelf.find(nameBelow(prefix, path)) ?? shelf.find(nameBelow(prefix, asked));
+    return isHere(service) ? { path: `${prefix}/${service.path}`, methods: METHODS } : null;
+  });
   for (const prefix of parts.prefixes) {
     const unknown = (request: FastifyRequest, asked: string) => {
       // A document below the same prefix, such as the catalog.
@@ -41,7 +51,7 @@ export function paidCallRoutes(
       });
     };
     const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-      const asked = pathOf(request).slice(prefix.length + 1);
+      const asked = nameBelow(prefix, pathOf(request));
       const sold = shelf.find(asked);
       const gone = sold === undefined ? shelf.gone(asked) : undefined;
       const service = sold ?? gone;
@@ -54,9 +64,6 @@ export function paidCallRoutes(
       const address = parts.addressOf(request);
       await answerOverHttp(parts.paidCall, request, reply, { service, address, isGone: sold === undefined });
     };
-    // Those that are sold at the start are addresses of their own; what is sold later is found below the prefix.
-    for (const { path } of shelf.services.filter(isSold))
-      app.route({ method: [...METHODS], url: `${prefix}/${path}`, handler });
     app.route({ method: [...METHODS, 'PUT', 'PATCH', 'DELETE'], url: `${prefix}/*`, handler });
   }
 }
