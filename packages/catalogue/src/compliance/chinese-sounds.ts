@@ -2,7 +2,7 @@
  * How a Chinese word sounds, whichever romanisation wrote it: Mandarin by Pinyin or by Wade and Giles, Cantonese by
  * Jyutping or as Hong Kong writes it. Pure.
  */
-import { getJyutpingCandidates } from 'to-jyutping';
+import { cantoneseReader } from './han-dictionaries.ts';
 import { spellingTable } from './spelling-table.ts';
 
 /** The syllables of Mandarin by Pinyin, by their initials. */
@@ -34,7 +34,8 @@ const WADE_GILES = new Map<string, string[]>();
 for (const syllable of PINYIN)
   for (const wade of wadeGilesOf(syllable)) WADE_GILES.set(wade, [...(WADE_GILES.get(wade) ?? []), syllable]);
 const IS_PINYIN = new Set(PINYIN);
-const PINYIN_WORD = new RegExp(`^(?:${PINYIN.join('|')}){1,3}$`);
+const LONGEST_PINYIN = Math.max(...PINYIN.map(({ length }) => length));
+const MOST_SYLLABLES = 3;
 const MOST_SOUNDS = 32;
 
 /** How Wade and Giles write a syllable of Pinyin, without the apostrophes that most leave out. */
@@ -79,15 +80,23 @@ export function looksWadeGiles(words: readonly string[], marked: boolean): boole
 
 /** Whether words in Latin letters may be a name by Pinyin: all are made of its syllables. */
 export function looksPinyin(words: readonly string[]): boolean {
-  return (
-    words.length >= 2 && words.length <= 4 && words.every((word) => PINYIN_WORD.test(withoutMarks(word)))
-  );
+  return words.length >= 2 && words.length <= 4 && words.every((word) => isPinyin(withoutMarks(word)));
+}
+
+/** Whether a word is one to three syllables of Pinyin, written together. */
+function isPinyin(word: string, most = MOST_SYLLABLES): boolean {
+  if (IS_PINYIN.has(word)) return true;
+  if (most === 1) return false;
+  const longest = Math.min(LONGEST_PINYIN, word.length - 1);
+  for (let length = 1; length <= longest; length += 1)
+    if (IS_PINYIN.has(word.slice(0, length)) && isPinyin(word.slice(length), most - 1)) return true;
+  return false;
 }
 
 /** What a word may sound like in Mandarin; empty where it cannot be of it. */
 export function mandarinSounds(word: string, wadeGiles: boolean): readonly string[] {
   const plain = withoutMarks(word);
-  const pinyin = PINYIN_WORD.test(plain) ? [plain] : [];
+  const pinyin = isPinyin(plain) ? [plain] : [];
   return wadeGiles ? [...new Set([...pinyin, ...(WADE_GILES.get(word) ?? [])])] : pinyin;
 }
 
@@ -108,7 +117,7 @@ export function joinedSounds(parts: readonly (readonly string[])[], between: str
 
 /** Each Han character with what it may sound like in Cantonese. */
 export function cantoneseOf(han: string): (readonly string[])[] {
-  return getJyutpingCandidates(han).map(([, candidates]) => [
+  return cantoneseReader()(han).map(([, candidates]) => [
     ...new Set(
       candidates
         .slice(0, MOST_READINGS)

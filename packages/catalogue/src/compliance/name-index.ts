@@ -261,6 +261,8 @@ function lettersOf(words: readonly NameWord[]): number {
 
 /** Reads the names of a list, a few at a time. */
 export async function indexNames<Owner>(named: Iterable<IndexedName<Owner>>): Promise<NameIndex<Owner>> {
+  // A name in Han characters has the dictionaries loaded: here, and not in the middle of a request.
+  readingsOf('\u4e60\u8fd1\u5e73');
   const builder = new IndexBuilder<Owner>();
   let read = 0;
   for (const each of named) {

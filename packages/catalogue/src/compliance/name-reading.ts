@@ -6,8 +6,6 @@
  * are compared by consonants alone. A word in Latin letters is read by the rules of several languages.
  */
 import anyAscii from 'any-ascii';
-import hanja from 'hanja';
-import { pinyin } from 'pinyin-pro';
 import {
   cantoneseOf,
   cantoneseSounds,
@@ -17,6 +15,7 @@ import {
   looksWadeGiles,
   mandarinSounds,
 } from './chinese-sounds.ts';
+import { koreanReader, mandarinReader } from './han-dictionaries.ts';
 import { koreanSounds, looksKorean } from './korean-sounds.ts';
 import { readingsByLanguage, saidAlike } from './western-spellings.ts';
 
@@ -86,7 +85,7 @@ export function readingsOf(written: string): ReadName[] {
     numbers: [],
   };
   // 金 as a surname is Kim; elsewhere it is Geum.
-  const korean = hanja.default.translate(plain.replace(/^金/u, '김'), 'SUBSTITUTION');
+  const korean = koreanReader().translate(plain.replace(/^金/u, '김'), 'SUBSTITUTION');
   const chineseOnly = [chinese, cantonese].filter(({ words }) => words.every(({ text }) => text !== ''));
   return korean === plain ? chineseOnly : [...chineseOnly, read(written, korean)];
 }
@@ -116,7 +115,7 @@ function spellHan(plain: string): string {
   return plain.replace(
     /\p{Script=Han}+/gu,
     (run) =>
-      ` ${pinyin(run, { toneType: 'none', type: 'array', surname: 'head', nonZh: 'removed' }).join(' ')} `,
+      ` ${mandarinReader()(run, { toneType: 'none', type: 'array', surname: 'head', nonZh: 'removed' }).join(' ')} `,
   );
 }
 
@@ -428,7 +427,3 @@ function skeletonOf(word: string): string {
   const begin = /[aeiouyh]/.test(first) ? 'a' : first;
   return begin + kept;
 }
-
-// The libraries that read Han characters prepare their dictionaries when they are first asked: here, before anything is
-// served, and not in the middle of a request.
-readingsOf('\u4e60\u8fd1\u5e73');

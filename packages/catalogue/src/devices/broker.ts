@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { RateLimit } from '@farebox/core/http/rate-limit';
-import { Aedes, type AedesOptions, type Client } from 'aedes';
+import type { Aedes, AedesOptions, Client } from 'aedes';
 import { isSecretOf } from './credential.ts';
 import { BrokenPacket, PacketQueue } from './packet-queue.ts';
 import type { Device, DeviceRegistry } from './registry.ts';
@@ -93,7 +93,8 @@ export async function openBroker(
   };
 
   const rules = rulesOf({ registry, reporting, leave }, sessions);
-  const broker = await Aedes.createBroker(rules);
+  const { Aedes: Library } = await import('aedes');
+  const broker = await Library.createBroker(rules);
   broker.on('clientReady', (client) => queueOf(client)?.open());
   broker.on('clientError', (client, error) => {
     const session = sessions.get(client);

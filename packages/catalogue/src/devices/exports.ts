@@ -4,7 +4,7 @@ import type { Database } from '@farebox/core/db/connection';
 import { openThread, ThreadError } from '@farebox/core/threads/thread';
 import { ServiceFailure } from '@farebox/core/words/failure';
 import type { ReadingsExport } from '../services/reported-devices.ts';
-import { type FileTask, MEDIA_TYPES } from './readings-file.ts';
+import { type FileTask, MEDIA_TYPES } from './readings-format.ts';
 
 const EXPORT_HOURS = 24;
 const BOUNDS = { timeoutMs: 10_000, maxWaiting: 20, maxMemoryMb: 256 };

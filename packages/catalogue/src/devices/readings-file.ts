@@ -1,21 +1,7 @@
 /** Readings as a file: the same rows in each format, the same bytes for the same rows. */
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import type { DeviceReading, ExportFormat } from '../services/reported-devices.ts';
-
-export interface FileTask {
-  format: ExportFormat;
-  deviceId: string;
-  simulated: boolean;
-  /** In the order of the columns, with their units. */
-  sensors: readonly { name: string; unit: string }[];
-  readings: readonly DeviceReading[];
-}
-
-export const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
-  json: 'application/json; charset=utf-8',
-  csv: 'text/csv; charset=utf-8',
-  parquet: 'application/vnd.apache.parquet',
-};
+import type { DeviceReading } from '../services/reported-devices.ts';
+import type { FileTask } from './readings-format.ts';
 
 const iso = (atMs: number) => new Date(atMs).toISOString();
 

@@ -3,8 +3,6 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 
 type Type = 'bigint' | 'integer' | 'boolean' | 'text' | 'uuid' | 'bytes' | 'time';
 
@@ -42,6 +40,7 @@ export async function writeArchiveFile(
   columns: readonly ArchiveColumn[],
   groups: AsyncIterable<readonly ArchiveRow[]>,
 ): Promise<void> {
+  const { ByteWriter, ParquetWriter } = await import('hyparquet-writer');
   const file = await open(path, 'w');
   try {
     const bytes = new ByteWriter();
@@ -77,6 +76,7 @@ export async function writeArchiveFile(
 
 /** Reads a file a group of rows at a time. @throws the file system's error, or that it is no such file */
 export async function* readArchiveFile(path: string): AsyncGenerator<ArchiveRow[]> {
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import('hyparquet');
   const file = await asyncBufferFromFile(path);
   const metadata = await parquetMetadataAsync(file);
   let rowStart = 0;

@@ -1,7 +1,7 @@
-/** The way to the mail server: one mail, one connection, one answer. */
+/** The way to the mail server: one mail, one connection, one answer. Its library is loaded with the first mail. */
 
+import { createRequire } from 'node:module';
 import { StartError } from '@farebox/process/start-error';
-import { createTransport } from 'nodemailer';
 
 export interface SmtpSettings {
   /** `smtp://[user:password@]host[:port]`, or `smtps://` for TLS from the start. */
@@ -42,11 +42,13 @@ const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 export function connectSmtp(settings: SmtpSettings): { send(letter: Letter): Promise<Delivery> } {
   const sender = settings.from;
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
-  let known = { url: settings.smtpUrl(), transport: createTransport(connectionOf(settings)) };
+  // An address that cannot be read is told at the start.
+  connectionOf(settings);
+  let known: { url: string; transport: ReturnType<typeof transportTo> } | null = null;
   const transport = () => {
     // The password may be another one by now.
     const url = settings.smtpUrl();
-    if (url !== known.url) known = { url, transport: createTransport(connectionOf(settings)) };
+    if (url !== known?.url) known = { url, transport: transportTo(settings) };
     return known.transport;
   };
 
@@ -77,6 +79,11 @@ export function connectSmtp(settings: SmtpSettings): { send(letter: Letter): Pro
       }
     },
   };
+}
+
+function transportTo(settings: SmtpSettings) {
+  const { createTransport }: typeof import('nodemailer') = createRequire(import.meta.url)('nodemailer');
+  return createTransport(connectionOf(settings));
 }
 
 function connectionOf(settings: SmtpSettings) {

@@ -1,7 +1,7 @@
 /** The card provider, asked by its official library. */
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import Stripe from 'stripe';
+import type Stripe from 'stripe';
 import {
   type CardFacts,
   type CardProvider,
@@ -13,6 +13,7 @@ import {
   type SessionFacts,
 } from '../provider.ts';
 import { asked, orNull } from './asking.ts';
+import { isStripeError, stripeLibrary } from './library.ts';
 import { cardFacts, centsOf, chargeOf, failureOf, paymentFacts, refOf, sessionFacts } from './replies.ts';
 import { readSigned } from './webhook.ts';
 
@@ -40,26 +41,25 @@ type Order<Method extends 'openSession' | 'charge'> = Parameters<CardProvider[Me
 class StripeCards implements CardProvider {
   readonly #settings: ProviderSettings;
   readonly #agent: HttpAgent;
-  /** The client with the key that was in force when it was asked last. */
-  #known: { key: string; stripe: Stripe };
+  /** The client with the key that was in force when it was asked last; null: nobody has asked. */
+  #known: { key: string; stripe: Stripe } | null = null;
 
   constructor(settings: ProviderSettings) {
     const Agent = settings.url.startsWith('https:') ? HttpsAgent : HttpAgent;
     this.#settings = settings;
     this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
-    const { secretKey } = settings.secrets();
-    this.#known = { key: secretKey, stripe: this.#clientWith(secretKey) };
   }
 
   get #stripe(): Stripe {
     const { secretKey } = this.#settings.secrets();
-    if (secretKey !== this.#known.key) this.#known = { key: secretKey, stripe: this.#clientWith(secretKey) };
+    if (secretKey !== this.#known?.key) this.#known = { key: secretKey, stripe: this.#clientWith(secretKey) };
     return this.#known.stripe;
   }
 
   #clientWith(key: string): Stripe {
     const { protocol, hostname, port } = new URL(this.#settings.url);
-    return new Stripe(key, {
+    const Client = stripeLibrary();
+    return new Client(key, {
       host: hostname,
       ...(port === '' ? {} : { port }),
       protocol: protocol === 'https:' ? 'https' : 'http',
@@ -155,7 +155,7 @@ class StripeCards implements CardProvider {
         await this.#stripe.paymentIntents.cancel(paymentIntentId);
       } catch (error) {
         // It is paid, or over, or on its way: the answer says which.
-        if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+        if (!isStripeError(error, 'StripeInvalidRequestError')) throw error;
       }
       return this.#retrieve(paymentIntentId);
     });
@@ -206,7 +206,7 @@ class StripeCards implements CardProvider {
         );
         return refund.id;
       } catch (error) {
-        if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
+        if (isStripeError(error, 'StripeInvalidRequestError')) return null;
         throw error;
       }
     });
@@ -285,7 +285,7 @@ class StripeCards implements CardProvider {
 
   /** Reads what a failed charge says of the card. @throws the failure again when it says nothing of it */
   async #refusalIn(error: unknown): Promise<ChargeOutcome> {
-    if (error instanceof Stripe.errors.StripeCardError) {
+    if (isStripeError(error, 'StripeCardError')) {
       const failure = failureOf(error);
       const id = error.payment_intent?.id;
       if (id === undefined) return { status: 'refused', failure };
@@ -293,7 +293,7 @@ class StripeCards implements CardProvider {
       return { status: 'known', payment: { ...declined, failure: declined.failure ?? failure } };
     }
     // A customer of ours that it does not know says nothing of the card: our key is of another account.
-    if (error instanceof Stripe.errors.StripeInvalidRequestError && error.param !== 'customer')
+    if (isStripeError(error, 'StripeInvalidRequestError') && error.param !== 'customer')
       return { status: 'refused', failure: failureOf(error) };
     throw error;
   }

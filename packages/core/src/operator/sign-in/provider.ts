@@ -4,7 +4,7 @@
  * Source: https://openid.net/specs/openid-connect-core-1_0.html, RFC 7636 (PKCE), RFC 9700 (security of OAuth 2.0)
  */
 import { createHash } from 'node:crypto';
-import * as oidc from 'openid-client';
+import type * as oidc from 'openid-client';
 import { Problem, unavailable } from '../../http/problem.ts';
 import { type RoleClaims, type RoleRule, roleClaimsOf } from './role-rules.ts';
 
@@ -41,6 +41,11 @@ export interface SignedIn {
   claims: RoleClaims;
 }
 
+type Library = typeof oidc;
+
+/** The client's library, which is loaded with the first sign-in. */
+const library = (): Promise<Library> => import('openid-client');
+
 export type SignInProvider = ReturnType<typeof createProvider>;
 
 /** @param secret may be another one at any time; null: the provider knows this server as a public client, by PKCE alone */
@@ -60,13 +65,14 @@ export function createProvider(
      * @throws Problem 503 SIGN_IN_UNAVAILABLE
      */
     async begin(): Promise<SignInAttempt & { url: URL }> {
+      const client = await library();
       const configuration = await configured().catch((error: unknown) => {
         throw away(error);
       });
-      const state = oidc.randomState();
-      const nonce = oidc.randomNonce();
-      const verifier = oidc.randomPKCECodeVerifier();
-      const url = oidc.buildAuthorizationUrl(configuration, {
+      const state = client.randomState();
+      const nonce = client.randomNonce();
+      const verifier = client.randomPKCECodeVerifier();
+      const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         scope: scopes,
         state,
@@ -85,9 +91,10 @@ export function createProvider(
      * @throws Problem 400 SIGN_IN_FAILED, 403 SIGN_IN_DECLINED, 503 SIGN_IN_UNAVAILABLE
      */
     async finish(search: string, { state, nonce, verifier }: SignInAttempt): Promise<SignedIn> {
+      const client = await library();
       try {
         const configuration = await configured();
-        const tokens = await oidc.authorizationCodeGrant(configuration, new URL(redirectUri + search), {
+        const tokens = await client.authorizationCodeGrant(configuration, new URL(redirectUri + search), {
           expectedState: state,
           expectedNonce: nonce,
           pkceCodeVerifier: verifier,
@@ -95,13 +102,13 @@ export function createProvider(
         });
         const claims = tokens.claims();
         if (claims === undefined) throw new Error('an id token was expected');
-        const told = await completed(configuration, claims, tokens.access_token, rules);
+        const told = await completed(client, configuration, claims, tokens.access_token, rules);
         const roleClaims = roleClaimsOf(told, rules);
         const subject = claims.sub;
         if (subject.length > MAX_SUBJECT_CHARACTERS) throw failed('The subject is too long.');
         return { issuer, subject, email: roleClaims.email?.[0] ?? null, claims: roleClaims };
       } catch (error) {
-        return refuse(error);
+        return refuse(client, error);
       }
     },
   };
@@ -142,42 +149,44 @@ async function discovered(
   clientId: string,
   secret: string | null,
 ): Promise<oidc.Configuration> {
-  const configuration = await oidc.discovery(
+  const client = await library();
+  const configuration = await client.discovery(
     new URL(issuer),
     clientId,
-    { [oidc.clockTolerance]: CLOCK_TOLERANCE_S },
-    secret === null ? oidc.None() : undefined,
+    { [client.clockTolerance]: CLOCK_TOLERANCE_S },
+    secret === null ? client.None() : undefined,
     {
       timeout: ANSWER_WITHIN_S,
-      [oidc.customFetch]: boundedFetch,
+      [client.customFetch]: boundedFetch,
       // `declared.ts` lets no other issuer be without TLS than one on this machine.
-      execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
+      execute: issuer.startsWith('http:') ? [client.allowInsecureRequests] : [],
     },
   );
   const methods = configuration.serverMetadata().token_endpoint_auth_methods_supported;
   // The default of OpenID Connect Discovery is Basic; some providers take the secret in the body alone.
   const authentication =
     secret === null
-      ? oidc.None()
+      ? client.None()
       : methods === undefined || methods.includes('client_secret_basic')
-        ? oidc.ClientSecretBasic(secret)
-        : oidc.ClientSecretPost(secret);
-  const made = new oidc.Configuration(
+        ? client.ClientSecretBasic(secret)
+        : client.ClientSecretPost(secret);
+  const made = new client.Configuration(
     configuration.serverMetadata(),
     clientId,
-    { [oidc.clockTolerance]: CLOCK_TOLERANCE_S },
+    { [client.clockTolerance]: CLOCK_TOLERANCE_S },
     authentication,
   );
   made.timeout = ANSWER_WITHIN_S;
-  made[oidc.customFetch] = boundedFetch;
-  if (issuer.startsWith('http:')) oidc.allowInsecureRequests(made);
+  made[client.customFetch] = boundedFetch;
+  if (issuer.startsWith('http:')) client.allowInsecureRequests(made);
   // The standard lets a client believe an id token that came over TLS. Its signature is checked here all the same.
-  oidc.enableNonRepudiationChecks(made);
+  client.enableNonRepudiationChecks(made);
   return made;
 }
 
 /** Adds what the id token leaves out and the provider tells when it is asked: many put the e-mail address there alone. */
 async function completed(
+  client: Library,
   configuration: oidc.Configuration,
   claims: oidc.IDToken,
   accessToken: string,
@@ -186,7 +195,7 @@ async function completed(
   const wanted = new Set(['email', ...rules.map(({ claim }) => claim)]);
   const isComplete = [...wanted].every((claim) => Object.hasOwn(claims, claim));
   if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
-  const more = await oidc.fetchUserInfo(configuration, accessToken, claims.sub);
+  const more = await client.fetchUserInfo(configuration, accessToken, claims.sub);
   return { ...more, ...claims };
 }
 
@@ -211,9 +220,9 @@ function failed(reason: string, cause?: unknown): Problem {
 }
 
 /** Tells a provider that is away from an answer that does not hold. @throws Problem */
-function refuse(error: unknown): never {
+function refuse(client: Library, error: unknown): never {
   if (error instanceof Problem) throw error;
-  if (error instanceof oidc.AuthorizationResponseError)
+  if (error instanceof client.AuthorizationResponseError)
     throw new Problem(
       403,
       'SIGN_IN_DECLINED',
@@ -222,9 +231,9 @@ function refuse(error: unknown): never {
         cause: error,
       },
     );
-  if (error instanceof oidc.ResponseBodyError)
+  if (error instanceof client.ResponseBodyError)
     throw failed('The provider did not take the code: it was used before, or it is too old.', error);
-  if (error instanceof oidc.ClientError && VERIFIED.has(error.code ?? ''))
+  if (error instanceof client.ClientError && VERIFIED.has(error.code ?? ''))
     throw failed('What the provider sent could not be verified.', error);
   throw away(error);
 }
