@@ -192,6 +192,7 @@ describe('a table has one owner,', () => {
     gate_messages: 'gate',
     key_addresses: 'webhooks',
     key_links: 'cards',
+    law_pages: 'law-pages',
     ledger_accounts: 'ledger',
     ledger_carried: 'ledger',
     ledger_closed_balances: 'ledger',

@@ -340,7 +340,13 @@ export const CATALOGUE: House = {
     { room: 'compliance/', knows: [], because: 'Names and rules alone; it asks no source.' },
     {
       room: 'data-lists/',
-      knows: ['upstreams/', 'services/{listed-parties,listed-tokens}.ts', CORE_PACKAGE],
+      knows: [
+        'upstreams/',
+        'law-pages/law-pages.ts',
+        'compliance/rules.ts',
+        'services/{listed-parties,listed-tokens}.ts',
+        CORE_PACKAGE,
+      ],
       because: 'Lists are fetched by their upstreams, and do not depend on who looks things up in them.',
     },
     {
@@ -348,6 +354,11 @@ export const CATALOGUE: House = {
       knows: ['services/reported-devices.ts', PROCESS, CORE_PACKAGE],
       because:
         'Devices know their owners. A share of money is only noted here; whoever takes the price sets it aside.',
+    },
+    {
+      room: 'law-pages/',
+      knows: ['upstreams/{define,http,wire-errors}.ts', 'services/law-page-changes.ts', CORE_PACKAGE],
+      because: 'It reads the addresses that it is given, and does not know what their pages say.',
     },
     {
       room: 'pictures/',

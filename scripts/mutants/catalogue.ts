@@ -3,6 +3,36 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const CATALOGUE_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/catalogue/src/law-pages/page-reading.ts',
+    tests: ['packages/catalogue/src/law-pages/law-pages.test.ts'],
+    bugs: [
+      ['      if (newer !== undefined) return;\n', ''],
+      ['        where law_pages.rules_as_of < excluded.rules_as_of`;', '        where false`;'],
+      ['delete from law_pages where url', 'delete from law_pages where false and url'],
+      ['  if (row.confirmed_at === null && !isSame) {', '  if (false) {'],
+      ['const changed_at = isSame ? null : (row', 'const changed_at = isSame ? row.changed_at : (row'],
+      ['        await this.#queue.giveBack([row]);\n', ''],
+      ['      if (error instanceof UpstreamUnavailable && wasNotAsked(error)) {', '      if (false) {'],
+    ],
+  },
+  {
+    file: 'packages/catalogue/src/law-pages/page-sites.ts',
+    tests: ['packages/catalogue/src/law-pages/law-pages.test.ts'],
+    bugs: [
+      ['      isOneServer: true,\n', ''],
+      ["    if (protocol !== 'https:') throw", "    if (protocol === '') throw"],
+      ['      maxBytes: MAX_PAGE_BYTES,', '      maxBytes: 1024 * MAX_PAGE_BYTES,'],
+    ],
+  },
+  {
+    file: 'packages/catalogue/src/law-pages/visible-text.ts',
+    tests: ['packages/catalogue/src/law-pages/visible-text.test.ts'],
+    bugs: [
+      ['      if (depth > MOST_DEPTH) throw', '      if (depth < 0) throw'],
+      ['      if (hiddenFrom !== null) return;\n', ''],
+    ],
+  },
+  {
     file: 'packages/catalogue/src/services/ai-services/ai-inference.ts',
     tests: ['packages/catalogue/src/services/ai-services/ai-inference.test.ts'],
     bugs: [

@@ -73,7 +73,7 @@ export function createApp({ config, routes, source, ...given }: AppNeeds) {
   const cardMoney = openCardMoney(house, config.cards, { ledger, keys, secrets, mailer: mail.mailer });
   const { cards, debts, walks, collectAfter } = cardMoney;
   const upstreams = upstreamsOf(config.sources, config.terms.settings.accepted);
-  const sources = openSources(house, { upstreams, acceptSandbox: !production });
+  const sources = openSources(house, { upstreams, acceptSandbox: !production }, config.sources);
   const fuelled = openGas(house);
   const { gas } = fuelled;
   const webhooks = openWebhooks(house, config.webhooks, { keys, mailer: mail.mailer, secrets, seal });

@@ -152,6 +152,7 @@ export function sourcesAt(url: string | undefined): Record<string, string> {
   return {
     SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
     ...Object.fromEntries(CHAIN_NAMES.map((name) => [upstreamBaseUrlVariable(name), 'none'])),
+    LAW_PAGES_BASE_URL: url === undefined ? 'none' : `${url}/lawpages`,
     ...(url === undefined ? {} : sandboxAddresses(url)),
   };
 }

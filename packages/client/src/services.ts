@@ -52,7 +52,7 @@ export interface Services {
   /** Published rules that may apply to an operation in a jurisdiction: citation, address, date, trigger and duties of each, from a dated rule base. */
   'compliance-consultation': {
     in: { operationType: string; jurisdiction: (string)[]; details?: { amountUsd?: number } };
-    out: { operationType: string; subjects: (string)[]; jurisdictions: (string)[]; applicableRegimes: ({ id: string; name: string; jurisdiction: string; citation: string; url: string; since: string; inForce: boolean | null; appliesFrom: string | null; readOn: string; readAt: (string)[]; trigger: string; obligations: (string)[]; threshold: ({ amount: number; currency: string; per: string; reached: boolean | null }) | (null) })[]; licences: ({ jurisdiction: string; licence: string; citation: string })[]; sanctionsNotes: (string)[]; openQuestions: (string)[]; notCovered: (string)[]; asOf: string; disclaimer: string } & Answered;
+    out: { operationType: string; subjects: (string)[]; jurisdictions: (string)[]; applicableRegimes: ({ id: string; name: string; jurisdiction: string; citation: string; url: string; since: string; inForce: boolean | null; appliesFrom: string | null; pageChangedOn: string | null; readOn: string; readAt: (string)[]; trigger: string; obligations: (string)[]; threshold: ({ amount: number; currency: string; per: string; reached: boolean | null }) | (null) })[]; licences: ({ jurisdiction: string; licence: string; citation: string })[]; sanctionsNotes: (string)[]; openQuestions: (string)[]; notCovered: (string)[]; asOf: string; disclaimer: string } & Answered;
     usd: '5.00';
   };
   /** How far a construction project is by its own milestones: percent, schedule, earned value, and dates of satellite pictures. */

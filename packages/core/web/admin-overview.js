@@ -2,6 +2,7 @@ import { actsTable } from './admin-act.js';
 import { callerSection } from './admin-caller.js';
 import { proposalsTable } from './admin-find.js';
 import { gasSection, railsSection } from './admin-gas.js';
+import { lawPagesSection, lawPagesWords } from './admin-law-pages.js';
 import { owedSection } from './admin-owed.js';
 import { ask } from './admin-session.js';
 import { accountLink, badge, code, figures, orderLink, recordsTable, usd } from './admin-tables.js';
@@ -50,6 +51,13 @@ export async function overviewView(page) {
         ? unknownLine('Chains')
         : line('Chains', chainsLine(overview.rails), railsSection(overview.rails)),
       overview.dataLists === null ? unknownLine('Lists') : dataListsSection(overview.dataLists),
+      overview.lawPages === null
+        ? unknownLine('Official pages of laws')
+        : line(
+            'Official pages of laws',
+            lawPagesWords(overview.lawPages),
+            lawPagesSection(overview.lawPages),
+          ),
       overview.sourceTerms === null
         ? unknownLine('Terms of the sources')
         : termsSection(overview.sourceTerms),

@@ -105,6 +105,9 @@ const TONES = {
   open: 'warn',
   settling: 'warn',
   failing: 'warn',
+  changed: 'warn',
+  unsteady: 'warn',
+  same: 'good',
 };
 
 export function badge(text) {

@@ -24,7 +24,13 @@ import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/acco
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
-import { createUpstreamSandbox, SANDBOX_KEYS, SANDBOX_SALES, UPSTREAM_NAMES } from './upstreams/server.ts';
+import {
+  createUpstreamSandbox,
+  LAW_PAGES,
+  SANDBOX_KEYS,
+  SANDBOX_SALES,
+  UPSTREAM_NAMES,
+} from './upstreams/server.ts';
 
 export interface World {
   /** What the server must be told, beside what it was told already. */
@@ -48,6 +54,8 @@ const SANDBOX_SETTINGS = {
   ...SANDBOX_KEYS,
   ...SANDBOX_SALES,
 };
+/** The variable for the sandbox's mirror of official pages. */
+const LAW_PAGES_ADDRESS = 'LAW_PAGES_BASE_URL';
 const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
 /** Where the server takes the card provider's webhooks, and where it listens unless it is told. */
 const WEBHOOK_PATH = '/api/m2m/credits/webhook';
@@ -97,6 +105,16 @@ type KeyName = keyof typeof KEYS;
 
 /** What the server does on Base with keys of its own. */
 const KEYS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY', 'YIELD_KEEPER_KEY'] as const;
+
+/** The variables for the stand-ins of sources, and for the mirror of official pages. */
+function namesOfSources(url: string): Record<string, string> {
+  return {
+    ...Object.fromEntries(KEYLESS.map((name) => [addressOf(name), `${url}/${name}`])),
+    ...Object.fromEntries(ABSENT_CHAINS.map((name) => [addressOf(name), 'none'])),
+    ...SANDBOX_SETTINGS,
+    [LAW_PAGES_ADDRESS]: `${url}/${LAW_PAGES}`,
+  };
+}
 
 /** The variables for the sandbox's Base. */
 function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, string> {
@@ -171,9 +189,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   const parts = await allBegun();
   const { url } = await beginning.upstreams;
   if (!options.live) {
-    for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
-    for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
-    for (const [name, value] of Object.entries(SANDBOX_SETTINGS)) give(name, value);
+    for (const [name, value] of Object.entries(namesOfSources(url))) give(name, value);
   }
   if (!environment.AI_BASE_URL) {
     give('AI_BASE_URL', url + AI.path);
@@ -360,7 +376,11 @@ export function environmentOfWorld(environment: Environment): Record<string, str
   // Nor are the keys and rates of stand-ins of use to the real ones.
   const leftLive = new Set(
     live
-      ? [...[...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf), ...Object.keys(SANDBOX_SETTINGS)]
+      ? [
+          ...[...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf),
+          ...Object.keys(SANDBOX_SETTINGS),
+          LAW_PAGES_ADDRESS,
+        ]
       : [],
   );
   return Object.fromEntries(given.filter(([name]) => !leftLive.has(name)));

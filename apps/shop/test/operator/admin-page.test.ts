@@ -412,6 +412,20 @@ test('a source that was never asked is not up', async () => {
   assert.equal(await stateOf('kraken'), 'not_asked');
 });
 
+test('the official pages of laws are counted, and listed when somebody wants to see them', async () => {
+  const { page, troubles } = await open(1024);
+  await enter(page, TOKEN);
+  await page.getByText('Official pages of laws', { exact: true }).click();
+  await page.getByText(/^\d+ not read yet of \d+$/).waitFor();
+  await page.getByRole('button', { name: 'List the pages' }).click();
+  const table = page.getByRole('table', { name: /^Official pages that the rules/ });
+  await table.getByRole('link', { name: 'sso.agc.gov.sg' }).first().waitFor();
+  await table.getByText('not read', { exact: true }).first().waitFor();
+  await assertFits(page, 'the list of official pages');
+  assert.deepEqual(troubles, []);
+  await page.close();
+});
+
 test('it fits a phone and a desk, in light and dark, and can be worked by keyboard', async () => {
   for (const [width, scheme] of [
     [390, 'dark'],

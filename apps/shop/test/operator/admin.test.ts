@@ -737,6 +737,7 @@ describe('a card payment', () => {
       sourceCosts: async () => [],
       sourceCostsOn: async () => [],
       dataLists: async () => [],
+      lawPages: { summary: async () => ({}), states: async () => ({}) },
       shut: () => null,
       rails: () => [],
       gas: () => [],

@@ -6,7 +6,16 @@ import { EVERYTHING_ON } from '../everything-on.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 
 const QUEUES = [
-  ...['mails', 'card-events', 'webhook-messages', 'data-lists', 'undelivered-calls', 'topups', 'sold-keys'],
+  ...[
+    'mails',
+    'card-events',
+    'webhook-messages',
+    'data-lists',
+    'law-pages',
+    'undelivered-calls',
+    'topups',
+    'sold-keys',
+  ],
   ...['solana-claims', 'solana-payments', 'solana-fees'],
 ];
 

@@ -85,6 +85,7 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
     'outcome',
   ],
   gate_messages: ['names of gates, and numbers used once', 'gate', 'nonce'],
+  law_pages: ['official pages of laws, a hash, and the server’s words', 'url', 'first_sha256', 'failure'],
   ledger_accounts: ['names of the house’s accounts', 'name'],
   ledger_carried: ['names of weeks', 'week'],
   ledger_days: ['digests of days', 'transfers_digest', 'moves_digest', 'digest'],

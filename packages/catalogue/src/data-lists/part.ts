@@ -2,8 +2,10 @@ import type { Job } from '@farebox/core/jobs/schedule';
 import type { House, Part, PartCapability } from '@farebox/core/part';
 import type { MeasuredCost, SourceHealth } from '@farebox/core/service/sources';
 import { tracedBefore } from '@farebox/core/tracing/traced';
-import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
-import type { UpstreamConfig } from '../upstreams/http.ts';
+import { RULES, RULES_AS_OF } from '../compliance/rules.ts';
+import { createLawPages, type LawPages } from '../law-pages/law-pages.ts';
+import { lawPagesAt, SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
+import type { UpstreamConfig, UpstreamParts } from '../upstreams/http.ts';
 import {
   type ConnectedUpstreams,
   connectUpstreams,
@@ -21,6 +23,7 @@ export { SOURCES, TERMS, upstreamsOf };
 export interface ShownToOperator {
   upstreamHealth(): SourceHealth[];
   dataLists: DataLists['states'];
+  lawPages: Pick<LawPages, 'states' | 'summary'>;
   sourceTerms(): readonly object[];
   sourceCosts(): Promise<readonly MeasuredCost[]>;
   sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
@@ -28,31 +31,28 @@ export interface ShownToOperator {
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
 export function openSources(
-  { pools, version, shop, logger, nowMs }: House,
+  house: House,
   settings: {
     upstreams: Readonly<Record<UpstreamName, UpstreamConfig>>;
     /** False in production: a reply of a sandbox part is then a failure. */
     acceptSandbox: boolean;
   },
+  configured: Parameters<typeof lawPagesAt>[0],
 ): Part & {
   upstreams: ConnectedUpstreams;
   nowMs(): number;
   dataLists: DataLists;
+  lawPages: LawPages;
   forOperator: ShownToOperator;
 } {
-  const { contactEmail } = shop;
+  const { pools, logger, nowMs } = house;
   const costs = createSourceCosts(pools.sql, { nowMs });
-  const upstreams = connectUpstreams(settings.upstreams, {
-    userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
-    acceptSandbox: settings.acceptSandbox,
-    nowMs,
-    replicas: pools.replicas,
+  const asking = askingOf(house, settings.acceptSandbox, {
     onCost: costs.spent,
-    onRequest(upstream, outcome, durationMs) {
-      metrics.upstreamRequest(upstream, outcome, durationMs);
-      tracedBefore('upstream', durationMs, { upstream, outcome }, outcome === 'ok' ? undefined : 'failed');
-    },
+    onRequest: (...request) => metrics.upstreamRequest(...request),
   });
+  const upstreams = connectUpstreams(settings.upstreams, asking);
+  const lawPages = openLawPages(house, lawPagesAt(configured), asking);
   const dataLists = createDataLists(pools.sql, {
     upstreams: upstreams.apis,
     isConfigured: (name) => upstreams.health(name).state !== 'not_configured',
@@ -77,26 +77,69 @@ export function openSources(
     upstreams,
     nowMs,
     dataLists,
+    lawPages,
     forOperator: {
       upstreamHealth: health,
       dataLists: dataLists.states,
+      lawPages,
       sourceTerms: () => terms,
       sourceCosts: costs.recent,
       sourceCostsOn: costs.on,
     },
-    capabilities: capabilitiesOf(dataLists),
+    capabilities: capabilitiesOf(dataLists, lawPages),
     prepare: (patience) => patience.take(kept.takeOver),
-    jobs: jobsOf({ kept, costs, dataLists }),
+    jobs: jobsOf({ kept, costs, dataLists, lawPages }),
     metrics: metrics.registry,
-    queues: [dataLists.queue],
+    queues: [dataLists.queue, lawPages.queue],
     async close() {
       await upstreams.close();
+      await lawPages.close();
       await costs.write();
     },
   };
 }
 
-function capabilitiesOf({ lists, tokenLists }: DataLists): PartCapability[] {
+/** What every request to the outside has in common. @param told what is told of each */
+function askingOf(
+  { pools, shop, version, nowMs }: House,
+  acceptSandbox: boolean,
+  told: Required<Pick<UpstreamParts, 'onCost' | 'onRequest'>>,
+): UpstreamParts {
+  const { contactEmail } = shop;
+  return {
+    userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
+    acceptSandbox,
+    nowMs,
+    replicas: pools.replicas,
+    onCost: told.onCost,
+    onRequest(upstream, outcome, durationMs) {
+      told.onRequest(upstream, outcome, durationMs);
+      tracedBefore('upstream', durationMs, { upstream, outcome }, outcome === 'ok' ? undefined : 'failed');
+    },
+  };
+}
+
+/** The official pages of the rules that the catalogue comes with. */
+function openLawPages(
+  { pools, logger, nowMs }: House,
+  at: ReturnType<typeof lawPagesAt>,
+  site: UpstreamParts,
+): LawPages {
+  return createLawPages(pools.sql, {
+    rules: RULES,
+    rulesAsOf: RULES_AS_OF,
+    at,
+    site,
+    nowMs,
+    report({ url, outcome, reason }) {
+      if (outcome === 'changed' || reason !== undefined)
+        logger.warn({ url, outcome, reason }, 'official page');
+      else logger.info({ url, outcome }, 'official page');
+    },
+  });
+}
+
+function capabilitiesOf({ lists, tokenLists }: DataLists, lawPages: LawPages): PartCapability[] {
   return [
     {
       name: 'lists',
@@ -110,6 +153,12 @@ function capabilitiesOf({ lists, tokenLists }: DataLists): PartCapability[] {
       setBy: 'UPSTREAM_UNISWAPTOKENS_BASE_URL',
       forPayer: () => tokenLists,
     },
+    {
+      name: 'lawPages',
+      configured: lawPages.isOn,
+      setBy: 'LAW_PAGES_BASE_URL',
+      forPayer: () => lawPages,
+    },
   ];
 }
 
@@ -117,10 +166,12 @@ function jobsOf({
   kept,
   costs,
   dataLists,
+  lawPages,
 }: {
   kept: KeptBudgets;
   costs: SourceCosts;
   dataLists: DataLists;
+  lawPages: LawPages;
 }): Job[] {
   return [
     { name: 'keep-source-budgets', intervalMs: 1_000, run: kept.keep },
@@ -129,6 +180,11 @@ function jobsOf({
       name: 'fetch-data-lists',
       intervalMs: 30_000,
       run: async (stopping) => void (await dataLists.fetchDue(stopping)),
+    },
+    {
+      name: 'read-law-pages',
+      intervalMs: 10 * 60_000,
+      run: async (stopping) => void (await lawPages.readDue(stopping)),
     },
   ];
 }

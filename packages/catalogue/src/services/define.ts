@@ -6,6 +6,7 @@ import {
 } from '@farebox/core/service/define';
 import type { UpstreamDefinition } from '../upstreams/define.ts';
 import { UPSTREAMS, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
+import type { LawPageChanges } from './law-page-changes.ts';
 import type { Lists } from './listed-parties.ts';
 import type { TokenLists } from './listed-tokens.ts';
 import type { MapPictures } from './map-pictures.ts';
@@ -15,6 +16,7 @@ import type { ReportingDevices } from './reported-devices.ts';
 export interface Capabilities extends HouseCapabilities {
   lists: Lists;
   tokenLists: TokenLists;
+  lawPages: LawPageChanges;
   devices: ReportingDevices;
   pictures: MapPictures;
 }

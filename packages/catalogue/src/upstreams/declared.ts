@@ -6,6 +6,10 @@ import { needsAgreement, type SourceTerms, type UpstreamDefinition } from './def
 import type { UpstreamConfig } from './http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './index.ts';
 
+/** The variable that says where the official pages of laws are read. They are no source: nothing of them is sold. */
+const LAW_PAGES = 'LAW_PAGES_BASE_URL';
+const DIRECT = 'direct';
+
 const address = z.string().transform((value, context) => {
   if (value === 'none') return null;
   const parsed = url.safeParse(value);
@@ -62,12 +66,23 @@ function shapeOf(name: string, check: ((value: string) => string | null) | undef
 
 const BY_UPSTREAM = UPSTREAM_NAMES.map((name) => ({ name, variables: variablesOf(name) }));
 
-/** One variable for each setting of each upstream, derived from the definitions of the upstreams. */
+const lawPages: Variable<string | null> = {
+  name: LAW_PAGES,
+  describe:
+    'Where the official pages are read that the rules of `compliance-consultation` lead to, each about once a week: `direct` at their own addresses, `none` nowhere, or the address of a mirror that has `https://HOST/PATH` at `/HOST/PATH` ([more](lists.md#official-pages-of-laws))',
+  shape: z.literal(DIRECT).or(address),
+  fallback: DIRECT,
+};
+
+/** One variable for each setting of each upstream, derived from the definitions of the upstreams; and the pages of laws. */
 export const SOURCES = declare({
   name: 'sources',
-  variables: Object.fromEntries(
-    BY_UPSTREAM.flatMap(({ variables }) => variables.map((each) => [each.name, each] as const)),
-  ) as Readonly<Record<string, Variable<string | null>>>,
+  variables: {
+    ...(Object.fromEntries(
+      BY_UPSTREAM.flatMap(({ variables }) => variables.map((each) => [each.name, each] as const)),
+    ) as Readonly<Record<string, Variable<string | null>>>),
+    [LAW_PAGES]: lawPages,
+  } as Readonly<Record<string, Variable<string | null>>>,
   problems: (values) => UPSTREAM_NAMES.flatMap((name) => missingOf(name, values)),
 });
 
@@ -133,6 +148,14 @@ export const TERMS = declare({
     },
   },
 });
+
+/** Where the official pages of laws are read; null: nowhere. */
+export function lawPagesAt({
+  settings,
+}: Pick<Configured<typeof SOURCES.variables>, 'settings'>): 'direct' | { mirror: string } | null {
+  const at = (settings as Readonly<Record<string, string | null>>)[LAW_PAGES] ?? null;
+  return at === null || at === DIRECT ? at : { mirror: at };
+}
 
 /** How each upstream is reached. @param accepted the names of the sources whose terms were agreed to */
 export function upstreamsOf(

@@ -93,11 +93,14 @@ export interface UpstreamHttp {
   /**
    * A file that is too large to cache: neither cached nor repeated, and read only up to `maxBytes`. Follows up to three
    * redirects, which publishers of files use, to https or within the same server.
+   *
+   * @param request.isOneServer only within the same server
    */
   download(request: {
     path: string;
     maxBytes: number;
     timeoutMs: number;
+    isOneServer?: boolean;
     signal?: AbortSignal | undefined;
   }): Promise<Reply<Download>>;
   /**

@@ -121,12 +121,16 @@ export class Wire {
   /** A file, read piece by piece up to its bound. */
   async file(
     from: URL,
-    { maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number },
+    {
+      maxBytes,
+      timeoutMs,
+      isOneServer = false,
+    }: { maxBytes: number; timeoutMs: number; isOneServer?: boolean },
     signal: AbortSignal | undefined,
   ): Promise<Received> {
     const watch = this.#watch(timeoutMs, signal);
     try {
-      const response = await this.#located(from, watch.signal);
+      const response = await this.#located(from, isOneServer, watch.signal);
       const pieces: Buffer[] = [];
       const hash = createHash('sha256');
       let size = 0;
@@ -204,7 +208,7 @@ export class Wire {
   }
 
   /** GETs a file where it is, through redirections. */
-  async #located(from: URL, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async #located(from: URL, isOneServer: boolean, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     let url = from;
     for (let redirections = 0; ; redirections++) {
       const response = await send(url, {
@@ -222,8 +226,9 @@ export class Wire {
       }
       const next = new URL(location, url);
       if (redirections >= MOST_REDIRECTIONS) throw new InvalidReply('too many redirections');
-      if (next.protocol !== 'https:' && next.origin !== from.origin) {
-        throw new InvalidReply('a redirection to another server without TLS');
+      if (next.origin !== from.origin) {
+        if (isOneServer) throw new InvalidReply('a redirection to another server');
+        if (next.protocol !== 'https:') throw new InvalidReply('a redirection to another server without TLS');
       }
       url = next;
     }

@@ -56,6 +56,8 @@ export interface OperatorParts {
   /** The same of one day in UTC, such as `2026-11-29`. */
   sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
   dataLists(): Promise<readonly object[]>;
+  /** The official pages that answers lead to: how many have changed since they were read, and each of them. */
+  lawPages: { summary(): Promise<object>; states(): Promise<object> };
   /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The chains that payments are taken on. */

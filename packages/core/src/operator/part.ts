@@ -19,7 +19,7 @@ export function openOperator(
   > & {
     sources: Pick<
       OperatorParts,
-      'upstreamHealth' | 'sourceTerms' | 'sourceCosts' | 'sourceCostsOn' | 'dataLists'
+      'upstreamHealth' | 'sourceTerms' | 'sourceCosts' | 'sourceCostsOn' | 'dataLists' | 'lawPages'
     >;
     parts(): readonly Part[];
     cardMoney: {

@@ -23,6 +23,7 @@ export const OPERATOR_ROUTES: Readonly<Record<string, RouteRule>> = {
   'GET /caller': READ,
   'GET /overview': READ,
   'GET /owed': READ,
+  'GET /law-pages': READ,
   'GET /books': READ,
   'POST /books': rule('read', 'asked'),
   'GET /services': READ,

@@ -62,6 +62,8 @@ export interface OperatorRouteParts {
   sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
+  /** The official pages that answers lead to: how many have changed since they were read, and each of them. */
+  lawPages: { summary(): Promise<object>; states(): Promise<object> };
   /** Lists the money that has to be sent by hand. */
   owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** Why nothing is sold now, in a sentence; null: it is. */
@@ -220,6 +222,9 @@ function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void
     return parts.owed({ skip });
   });
 
+  /** Each official page that answers lead to. */
+  admin.get('/law-pages', async () => parts.lawPages.states());
+
   admin.get('/overview', async (request) => {
     const { days } = readParameters(overviewQuery, request.query);
     const sections = createSections(parts.sql, ({ section, error }) =>
@@ -241,6 +246,7 @@ function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void
       proposals: proposals?.map(proposalAsJson) ?? null,
       upstreams: await sections.read('Sources', () => parts.upstreamHealth().map(healthAsJson)),
       dataLists: await sections.read('Lists', () => parts.dataLists()),
+      lawPages: await sections.read('Official pages of laws', () => parts.lawPages.summary()),
       owed: owed?.owed ?? null,
       owedTotal: owed?.total ?? null,
       sourceTerms: await sections.read('Terms of the sources', () => parts.sourceTerms()),

@@ -25,6 +25,7 @@ import { gibs } from './gibs.ts';
 import { hackernews } from './hackernews.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
+import { lawpages } from './lawpages.ts';
 import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
@@ -132,6 +133,9 @@ export const SANDBOX_SALES: Readonly<Record<string, string>> = {
   UPSTREAM_SALES_TERMS: 'Made up; no home was sold',
 };
 
+/** Where the official pages of laws are below the server's address. They are no upstream: nothing of them is sold. */
+export const LAW_PAGES = 'lawpages';
+
 /** The names of the upstreams. The base address of an upstream is the server's address, a slash and its name. */
 export const UPSTREAM_NAMES: readonly string[] = Object.keys(UPSTREAMS);
 
@@ -195,6 +199,7 @@ export function createUpstreamSandbox(options: UpstreamSandboxOptions): Upstream
       { prefix: `/${name}` },
     );
   }
+  app.register(async (mirror) => lawpages(mirror), { prefix: `/${LAW_PAGES}` });
   return {
     async start() {
       const url = await app.listen({ host: options.host, port: options.port });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
+import type { LawPageChanges } from '../law-page-changes.ts';
 import { runContext } from '../run-context.fixture.ts';
 import consultation from './compliance-consultation.ts';
 
@@ -13,6 +14,7 @@ interface Told {
     url: string;
     inForce: boolean | null;
     appliesFrom: string | null;
+    pageChangedOn: string | null;
     readOn: string;
     readAt: string[];
     threshold: { reached: boolean | null } | null;
@@ -23,9 +25,10 @@ interface Told {
   asOf: string;
 }
 
-async function ask(body: Record<string, unknown>, day = '2026-11-22') {
+async function ask(body: Record<string, unknown>, day = '2026-11-22', lawPages?: LawPageChanges) {
   const made = await consultation.run(consultation.input.parse(consultation.adapt?.(body) ?? body), {
     ...runContext({}),
+    lawPages,
     nowMs: () => Date.parse(`${day}T12:00:00Z`),
   });
   consultation.output.parse(made.fields);
@@ -77,6 +80,37 @@ describe('compliance-consultation', () => {
     for (const { id, readOn, readAt } of applicableRegimes) {
       assert(readAt.length > 0 && readAt.every((page) => /^https?:/.test(page)), id);
       assert.match(readOn, /^\d{4}-\d{2}-\d{2}$/, id);
+    }
+  });
+
+  it('says of a rule whose official page has changed that it has, once for a page of several rules', async () => {
+    const body = { operationType: 'custody', jurisdiction: 'EU' };
+    const url = 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng';
+    const change = { firstReadAt: '2026-12-01T09:00:00.000Z', changedAt: '2027-02-03T23:59:00.000Z' };
+    const elsewhere = 'https://law.example/not-asked-about';
+    const told = await ask(body, '2027-02-04', {
+      changed: async () => new Map([url, elsewhere].map((at) => [at, change] as const)),
+    });
+    const changed = told.applicableRegimes.filter(({ pageChangedOn }) => pageChangedOn !== null);
+    assert.deepEqual(
+      changed.map(({ id, pageChangedOn }) => [id, pageChangedOn]),
+      [['eu-mica-casp', '2027-02-03']],
+    );
+    const notes = told.notes.filter((note) => note.includes('has changed'));
+    assert.deepEqual(notes, [
+      'The official page of eu-mica-casp has changed since it was read on 2026-12-01: another text was seen on 2027-02-03. Read it before you rely on the entry.',
+    ]);
+    const several = await ask({ operationType: 'custody, stablecoins', jurisdiction: 'EU' }, '2027-02-04', {
+      changed: async () => new Map([[url, change]]),
+    });
+    assert(several.notes.some((note) => note.includes('of eu-mica-casp, eu-mica-stablecoins has changed')));
+  });
+
+  it('says nothing of changes where nobody has looked, or nothing has changed', async () => {
+    for (const lawPages of [undefined, { changed: async () => new Map() }]) {
+      const told = await ask({ operationType: 'custody', jurisdiction: 'EU, US' }, '2026-11-29', lawPages);
+      assert(told.applicableRegimes.every(({ pageChangedOn }) => pageChangedOn === null));
+      assert(!told.notes.some((note) => note.includes('changed')));
     }
   });
 

@@ -6,13 +6,15 @@ import {
   covered,
   inForceOn,
   jurisdictionOf,
+  type NamedJurisdiction,
   rulesFor,
   STATES,
   subjectsOf,
 } from '../../compliance/consult.ts';
-import { JURISDICTIONS, type Jurisdiction, type Rule } from '../../compliance/rule.ts';
+import { JURISDICTIONS, type Jurisdiction, type Rule, type Subject } from '../../compliance/rule.ts';
 import { RULES_AS_OF } from '../../compliance/rules.ts';
 import { defineService } from '../define.ts';
+import type { LawPageChange } from '../law-page-changes.ts';
 
 const DISCLAIMER =
   'Information about the rules named, as of the date given. It is not legal advice and not complete: read each rule at its address before you rely on it.';
@@ -63,6 +65,10 @@ export default defineService({
             .nullable()
             .describe('False: stands, and does not apply yet. Null: not known, see appliesFrom'),
           appliesFrom: z.string().nullable().describe('From when it applies; null where that has passed'),
+          pageChangedOn: z
+            .string()
+            .nullable()
+            .describe('Since when url has another text than when it was first read here; null: not known to'),
           readOn: z.string().describe('When this entry was held against readAt'),
           readAt: z.array(z.string()).describe('Pages that it was held against'),
           trigger: z.string().describe('Whom it concerns: whether that is so is for the reader to say'),
@@ -117,7 +123,8 @@ export default defineService({
       ? { ...body, operationType: services.join(', ') }
       : body;
   },
-  async run({ operationType, jurisdiction, details }, { nowMs }) {
+  mayUse: ['lawPages'],
+  async run({ operationType, jurisdiction, details }, { nowMs, lawPages }) {
     const subjects = subjectsOf(operationType);
     const holds = covered();
     if (subjects.length === 0) {
@@ -150,17 +157,8 @@ export default defineService({
     const silent = known.filter(
       (place) => place !== 'INTL' && !rules.some((rule) => rule.jurisdiction === place),
     );
-    const notCovered = [
-      ...places
-        .filter((place) => place.jurisdiction === null)
-        .map(({ asked }) => `${asked}: not in the rule base`),
-      ...places
-        .filter(({ memberState }) => memberState)
-        .map(({ asked }) => `${asked}: only the law of the European Union is in the rule base, not its own`),
-      ...silent.map(
-        (place) => `${JURISDICTIONS[place]}: nothing of ${subjects.join(', ')} is in the rule base`,
-      ),
-    ];
+    const notCovered = notCoveredOf(places, silent, subjects);
+    const changes = (await lawPages?.changed()) ?? new Map<string, LawPageChange>();
     const amountUsd = details?.amountUsd ?? null;
     const today = new Date(nowMs()).toISOString().slice(0, 10);
     const ageDays = Math.floor((Date.parse(today) - Date.parse(RULES_AS_OF)) / DAY_MS);
@@ -169,7 +167,7 @@ export default defineService({
         operationType,
         subjects,
         jurisdictions: known,
-        applicableRegimes: rules.map((rule) => regimeOf(rule, amountUsd, today)),
+        applicableRegimes: rules.map((rule) => regimeOf(rule, amountUsd, today, changes)),
         licences: rules.flatMap(({ jurisdiction: place, licence, citation }) =>
           licence === undefined ? [] : [{ jurisdiction: place, licence, citation }],
         ),
@@ -185,6 +183,7 @@ export default defineService({
         method: `A rule base last written on ${RULES_AS_OF}, each entry held against the pages in readAt: the operation is taken for one or more of its subjects by its words, and every rule of those subjects in those jurisdictions is listed. Whether a rule's trigger is met is not decided here.`,
         notes: [
           ...statesNote(known),
+          ...changedNotes(rules, changes),
           ...unreadNote(details ?? {}),
           ...(notCovered.length === 0 ? [] : ['The answer is silent where notCovered says so.']),
           ...(ageDays <= MOST_AGE_DAYS
@@ -195,6 +194,25 @@ export default defineService({
     );
   },
 });
+
+/** What was asked and no rule of the base covers, in words. */
+function notCoveredOf(
+  places: readonly NamedJurisdiction[],
+  silent: readonly Jurisdiction[],
+  subjects: readonly Subject[],
+): string[] {
+  return [
+    ...places
+      .filter((place) => place.jurisdiction === null)
+      .map(({ asked }) => `${asked}: not in the rule base`),
+    ...places
+      .filter(({ memberState }) => memberState)
+      .map(({ asked }) => `${asked}: only the law of the European Union is in the rule base, not its own`),
+    ...silent.map(
+      (place) => `${JURISDICTIONS[place]}: nothing of ${subjects.join(', ')} is in the rule base`,
+    ),
+  ];
+}
 
 function unreadNote(details: object): string[] {
   const unread = Object.keys(details).filter((key) => key !== 'amountUsd');
@@ -208,7 +226,25 @@ function statesNote(known: readonly Jurisdiction[]): string[] {
   ];
 }
 
-function regimeOf(rule: Rule, amountUsd: number | null, today: string) {
+/** A sentence for each official page that has changed, with the rules that lead to it. */
+function changedNotes(rules: readonly Rule[], changes: ReadonlyMap<string, LawPageChange>): string[] {
+  return [...Map.groupBy(rules, ({ url }) => url)].flatMap(([url, of]) => {
+    const change = changes.get(url);
+    if (change === undefined) return [];
+    const ids = of.map(({ id }) => id).join(', ');
+    const [changed, read] = [change.changedAt, change.firstReadAt].map((at) => at.slice(0, 10));
+    return [
+      `The official page of ${ids} has changed since it was read on ${read}: another text was seen on ${changed}. Read it before you rely on the entry.`,
+    ];
+  });
+}
+
+function regimeOf(
+  rule: Rule,
+  amountUsd: number | null,
+  today: string,
+  changes: ReadonlyMap<string, LawPageChange>,
+) {
   const { id, name, jurisdiction, citation, url, since, begins, trigger, obligations, threshold, read } =
     rule;
   const inForce = inForceOn(rule, today);
@@ -221,6 +257,7 @@ function regimeOf(rule: Rule, amountUsd: number | null, today: string) {
     since,
     inForce,
     appliesFrom: begins === undefined || inForce === true ? null : whenOf(begins),
+    pageChangedOn: changes.get(url)?.changedAt.slice(0, 10) ?? null,
     readOn: read.on,
     readAt: [...read.at],
     trigger,
