@@ -343,7 +343,7 @@ export const CATALOGUE: House = {
       knows: [
         'upstreams/',
         'law-pages/law-pages.ts',
-        'compliance/rules.ts',
+        'compliance/{rule,rules}.ts',
         'services/{listed-parties,listed-tokens}.ts',
         CORE_PACKAGE,
       ],

@@ -1,13 +1,14 @@
 /** The official pages of laws, read from the sandbox's mirror over a socket, as an operator and a buyer see them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { followedPage } from '../../../../packages/catalogue/src/compliance/rule.ts';
 import { RULES, RULES_AS_OF } from '../../../../packages/catalogue/src/compliance/rules.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
 
 const TOKEN = 'an-operators-token-of-the-tests';
 const DAY_MS = 86_400_000;
-const PAGES = new Set(RULES.map(({ url }) => url)).size;
+const PAGES = new Set(RULES.map(followedPage)).size;
 
 let database: TestDatabase;
 let upstreams: Awaited<ReturnType<typeof startUpstreams>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { covered, inForceOn, jurisdictionOf, rulesFor, subjectsOf } from './consult.ts';
-import { JURISDICTIONS, type Rule, SUBJECTS } from './rule.ts';
+import { followedPage, JURISDICTIONS, type Rule, SUBJECTS } from './rule.ts';
 import { RULES, RULES_AS_OF } from './rules.ts';
 
 /** YYYY, YYYY-MM or YYYY-MM-DD of a day, month or year that exists. */
@@ -31,12 +31,24 @@ describe('the rule base', () => {
 
   it('leads to the law’s own site, or its authority’s, for every rule', () => {
     const official =
-      /(^|\.)(gov|gov\.(uk|au|sg|hk|ae)|go\.jp|admin\.ch|gc\.ca|canada\.ca|europa\.eu|house\.gov|fatf-gafi\.org)$/;
-    const elsewhere = RULES.filter(({ url }) => !official.test(new URL(url).hostname));
+      /(^|\.)(gov|gov\.(uk|au|sg|hk|ae)|go\.jp|admin\.ch|gc\.ca|canada\.ca|europa\.eu|house\.gov|fatf-gafi\.org|centralbank\.ae)$/;
+    const pages = RULES.flatMap(({ id, url, amendments = url }) =>
+      [url, amendments].map((at) => ({ id, at })),
+    );
+    const elsewhere = pages.filter(({ at }) => !official.test(new URL(at).hostname));
     assert.deepEqual(
-      elsewhere.map(({ id, url }) => `${id}: ${url}`),
+      elsewhere.map(({ id, at }) => `${id}: ${at}`),
       [],
     );
+  });
+
+  it('follows no page of a text as it was on one day, which never changes', () => {
+    const frozen = RULES.map(followedPage).filter((at) =>
+      /\/oj(\/|$)|legislation\.gov\.uk.*\/(made|enacted|\d{4}-\d{2}-\d{2})$/.test(at),
+    );
+    assert.deepEqual(frozen, []);
+    assert.equal(followedPage({ url: 'a' }), 'a');
+    assert.equal(followedPage({ url: 'a', amendments: 'b' }), 'b');
   });
 
   it('says whether a rule applies by the day it is asked, and not what it does not follow', () => {
@@ -99,6 +111,7 @@ describe('what an operation is taken for', () => {
     for (const [asked, own] of [
       ['California', 'us-ca-dfal'],
       ['US-LA', 'us-la-vcba'],
+      ['Illinois', 'us-il-dacpa'],
     ] as const) {
       const { jurisdiction } = jurisdictionOf(asked);
       assert(jurisdiction !== null);

@@ -28,6 +28,7 @@ const JURISDICTION_WORDS: readonly (readonly [Jurisdiction, RegExp])[] = [
   ['US-NY', /^(us[- ]?ny|new york|ny|nyc|new york state)$/],
   ['US-CA', /^(us[- ]?ca|california|calif|state of california)$/],
   ['US-LA', /^(us[- ]?la|louisiana|state of louisiana)$/],
+  ['US-IL', /^(us[- ]?il|illinois|state of illinois)$/],
   ['US', /^(us|usa|u\.s\.a?\.?|united states( of america)?|america)$/],
   ['EU', /^(eu|e\.u\.|european union|europe|eea)$/],
   ['UK', /^(uk|u\.k\.|gb|united kingdom|great britain|britain|england)$/],
@@ -69,7 +70,7 @@ export function jurisdictionOf(asked: string): NamedJurisdiction {
 }
 
 /** Those of the states of America whose own law the base holds. */
-export const STATES: readonly Jurisdiction[] = ['US-NY', 'US-CA', 'US-LA'];
+export const STATES: readonly Jurisdiction[] = ['US-NY', 'US-CA', 'US-LA', 'US-IL'];
 
 /** The rules that touch some subjects in some jurisdictions, those of the place first and the international ones last. */
 export function rulesFor(subjects: readonly Subject[], jurisdictions: readonly Jurisdiction[]): Rule[] {

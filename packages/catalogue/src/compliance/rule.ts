@@ -6,6 +6,7 @@ export const JURISDICTIONS = {
   'US-NY': 'New York',
   'US-CA': 'California',
   'US-LA': 'Louisiana',
+  'US-IL': 'Illinois',
   EU: 'European Union',
   UK: 'United Kingdom',
   SG: 'Singapore',
@@ -14,7 +15,7 @@ export const JURISDICTIONS = {
   CH: 'Switzerland',
   CA: 'Canada',
   AU: 'Australia',
-  AE: 'United Arab Emirates (Dubai)',
+  AE: 'United Arab Emirates (federal law, and Dubai)',
 } as const;
 export type Jurisdiction = keyof typeof JURISDICTIONS;
 
@@ -39,6 +40,8 @@ export interface Rule {
   citation: string;
   /** The law's own site, or that of the authority that applies it, whether or not it was among the pages read. */
   url: string;
+  /** The page of the same site that tells amendments, where `url` leads to the text as it was published, which never changes. */
+  amendments?: string;
   /** Since when it applies; of guidance, when it was issued. YYYY, YYYY-MM or YYYY-MM-DD, as exact as it was read. */
   since: string;
   /** It stands, and applies from this day. */
@@ -62,3 +65,8 @@ export interface Rule {
 
 /** The subjects of a business that exchanges, keeps or moves assets of others. */
 export const ASSETS = ['crypto-exchange', 'custody', 'payments'] as const;
+
+/** The page at which a change of the law behind a rule is seen. */
+export function followedPage({ url, amendments }: Pick<Rule, 'url' | 'amendments'>): string {
+  return amendments ?? url;
+}

@@ -321,6 +321,36 @@ export const AMERICAN_RULES: readonly Rule[] = [
     },
   },
   {
+    id: 'us-il-dacpa',
+    jurisdiction: 'US-IL',
+    subjects: [...ASSETS],
+    name: 'Digital Assets and Consumer Protection Act',
+    citation: '205 ILCS 731 (Public Act 104-428 of 2025)',
+    url: 'https://lrb.ilga.gov/legislation/ilcs/ilcs5.asp?ActID=4632&ChapterID=20',
+    since: '2025-08-18',
+    trigger:
+      'Digital asset business activity with residents of Illinois or for them, from wherever: exchanging, transferring or storing a digital asset, or administering one. Left out are exchanges and transfers from peer to peer, also by decentralised exchanges, software, and the issue of a non-fungible token.',
+    obligations: [
+      'Be registered with the Illinois Department of Financial and Professional Regulation',
+      'Disclosures before business with a resident (section 5-5), and custody that protects customers’ assets',
+    ],
+    licence: 'Registration with the Illinois Department of Financial and Professional Regulation (IDFPR)',
+    asks: [
+      'Does anyone in Illinois use it?',
+      'From when is registration asked for? The Act is in force, and that day was not read; an account has customer protections apply by 1 January 2027.',
+    ],
+    read: {
+      on: '2026-11-29',
+      at: [
+        'https://www.ilga.gov/legislation/ILCS/details?MajorTopic=REGULATION&Chapter=FINANCIAL%20REGULATION&ActName=Digital%20Assets%20and%20Consumer%20Protection%20Act.&ActID=4632&ChapterID=20&ChapAct=205+ILCS+731%2F&SeqStart=100000&SeqEnd=700000',
+        'https://www.ilga.gov/Legislation/BillStatus?GAID=18&DocNum=1797&DocTypeID=SB&LegId=160946&SessionID=114&Print=1',
+        'https://infobytes.orrick.com/2025-08-29/illinois-enacts-two-new-consumer-protection-laws-regulating-digital-assets',
+        'https://www.mayerbrown.com/es/insights/publications/2025/09/illinois-adopts-regulatory-regime-for-digital-assets',
+        'https://incrypthos.com/regulation/illinois-enacts-dual-digital-asset-laws-expanding-state-regulatory-oversight',
+      ],
+    },
+  },
+  {
     id: 'ca-pcmltfa',
     jurisdiction: 'CA',
     subjects: ['crypto-exchange', 'payments'],

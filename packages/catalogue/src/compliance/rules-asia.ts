@@ -1,6 +1,6 @@
 import { ASSETS, type Rule } from './rule.ts';
 
-/** Rules of Singapore, Hong Kong, Japan, Australia and Dubai. */
+/** Rules of Singapore, Hong Kong, Japan, Australia and the United Arab Emirates. */
 export const ASIAN_RULES: readonly Rule[] = [
   {
     id: 'sg-psa',
@@ -198,6 +198,35 @@ export const ASIAN_RULES: readonly Rule[] = [
         'https://sol-intl.com/2023/06/01/dubai-regulation-of-virtual-assets/',
         'https://trowers.com/insights/2024/june/regulation-of-virtual-assets-in-dubai',
         'https://app.reallaw.ai/en/legal-table/doc/dubai-administrative-order-no-01-of-2022-relating-to-regulation-of-marketing-481',
+      ],
+    },
+  },
+  {
+    id: 'ae-central-bank',
+    jurisdiction: 'AE',
+    subjects: ['payments', 'stablecoin-issuance', 'marketing'],
+    name: 'Payment services with virtual assets, licensed by the Central Bank',
+    citation:
+      'Federal Decree-Law No. (6) of 2025 Regarding the Central Bank, Regulation of Financial Institutions and Activities, and Insurance Business (Articles 61, 62, 184 and 187)',
+    url: 'https://rulebook.centralbank.ae/en',
+    since: '2025-09-16',
+    trigger:
+      'Providing payment services with virtual assets, stored value, retail payments or digital money, or offering, issuing or facilitating them by whatever technology; arranging, promoting or marketing them too. Outside the financial free zones, and not where virtual assets serve investment or trading.',
+    obligations: [
+      'Hold a licence of the Central Bank; who was active before had one year to comply (Article 184)',
+    ],
+    licence: 'Licence of the Central Bank of the UAE for the activity',
+    asks: [
+      'Are virtual assets used to pay, or to invest?',
+      'Is the business in a financial free zone, such as the DIFC or ADGM?',
+    ],
+    read: {
+      on: '2026-11-29',
+      at: [
+        'https://neoslegal.co/uae-central-bank-defi-regulations',
+        'https://www.cryptocompliance.ai/post/crypto-alert-inside-federal-decree-law-no-6-of-2025-cbuae-takes-charge-of-virtual-asset-payments',
+        'https://www.glaco.com/blog/new-cbuae-law-no-6-of-2025-a-consolidated-overhaul-of-the-uae-financial-regulatory',
+        'https://uae.shushin.io/finance-capital-markets/Federal-Decree-Law-6-2025',
       ],
     },
   },

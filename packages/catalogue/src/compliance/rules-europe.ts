@@ -9,6 +9,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'MiCA: crypto-asset service providers',
     citation: 'Regulation (EU) 2023/1114, Title V (Articles 59, 62 and 63); transition: Article 143(3)',
     url: 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32023R1114',
     since: '2024-12-30',
     trigger:
       'Providing crypto-asset services in the Union: among others custody, a trading platform, exchange for funds or other crypto-assets, execution of orders, transfer services.',
@@ -38,6 +39,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'MiCA: asset-referenced tokens and e-money tokens',
     citation: 'Regulation (EU) 2023/1114, Titles III and IV (Articles 29, 48 and 50)',
     url: 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32023R1114',
     since: '2024-06-30',
     trigger:
       'Offering to the public in the Union, or seeking admission to trading of, a token that is to keep a stable value: by one official currency (e-money token), or by other values (asset-referenced token).',
@@ -67,6 +69,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'MiCA: offers of other crypto-assets',
     citation: 'Regulation (EU) 2023/1114, Title II (Articles 4 to 9)',
     url: 'https://eur-lex.europa.eu/eli/reg/2023/1114/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32023R1114',
     since: '2024-12-30',
     trigger:
       'Offering crypto-assets other than asset-referenced and e-money tokens to the public in the Union, or seeking their admission to trading.',
@@ -95,6 +98,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Transfer of Funds Regulation',
     citation: 'Regulation (EU) 2023/1113, Articles 14 and 16',
     url: 'https://eur-lex.europa.eu/eli/reg/2023/1113/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32023R1113',
     since: '2024-12-30',
     trigger:
       'A transfer of crypto-assets in which a service provider takes part for originator or beneficiary, whatever its amount.',
@@ -122,6 +126,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Anti-money-laundering regulation',
     citation: 'Regulation (EU) 2024/1624 (Articles 40 and 79)',
     url: 'https://eur-lex.europa.eu/eli/reg/2024/1624/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32024R1624',
     since: '2024-07-09',
     begins: { date: '2027-07-10' },
     trigger:
@@ -149,6 +154,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Digital Operational Resilience Act',
     citation: 'Regulation (EU) 2022/2554 (Article 2)',
     url: 'https://eur-lex.europa.eu/eli/reg/2022/2554/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32022R2554',
     since: '2025-01-17',
     trigger:
       'Being a financial entity in its scope: crypto-asset service providers, payment institutions and e-money institutions among others.',
@@ -171,6 +177,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'General Data Protection Regulation',
     citation: 'Regulation (EU) 2016/679 (Articles 3, 6, 27 and 33)',
     url: 'https://eur-lex.europa.eu/eli/reg/2016/679/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32016R0679',
     since: '2018',
     trigger:
       'Processing personal data by an establishment in the Union, or of persons there to whom goods or services are offered or whose behaviour is monitored (Article 3).',
@@ -196,6 +203,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Payment Services Directive',
     citation: 'Directive (EU) 2015/2366 (Articles 5, 10 and 11)',
     url: 'https://eur-lex.europa.eu/eli/dir/2015/2366/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32015L2366',
     since: '2018-01-13',
     trigger: 'Providing payment services as a business in the Union.',
     obligations: [
@@ -220,6 +228,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'DAC8',
     citation: 'Council Directive (EU) 2023/2226 amending Directive 2011/16/EU (Article 8ad, Annex VI)',
     url: 'https://eur-lex.europa.eu/eli/dir/2023/2226/oj/eng',
+    amendments: 'https://eur-lex.europa.eu/legal-content/EN/ALL/?uri=CELEX:32023L2226',
     since: '2026-01-01',
     trigger:
       'Being a reporting crypto-asset service provider with users resident for tax in a Member State, from within the Union or from outside.',
@@ -265,7 +274,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['crypto-exchange', 'custody', 'stablecoin-issuance', 'token-offering'],
     name: 'Regulated cryptoasset activities',
     citation: 'Financial Services and Markets Act 2000 (Cryptoassets) Regulations 2026, SI 2026/102',
-    url: 'https://www.legislation.gov.uk/uksi/2026/102/contents/made',
+    url: 'https://www.legislation.gov.uk/uksi/2026/102/contents',
     since: '2026-02-04',
     begins: { date: '2027-10-25' },
     trigger:
@@ -317,7 +326,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     name: 'Financial promotions of qualifying cryptoassets',
     citation:
       'Financial Services and Markets Act 2000 s. 21; Financial Services and Markets Act 2000 (Financial Promotion) (Amendment) Order 2023',
-    url: 'https://www.legislation.gov.uk/uksi/2023/612/contents/made',
+    url: 'https://www.legislation.gov.uk/uksi/2023/612/contents',
     since: '2023-10-08',
     trigger:
       'Promoting qualifying cryptoassets in a way that can have an effect in the United Kingdom, from wherever it comes. Up to two years of imprisonment and an unlimited fine.',
@@ -365,7 +374,7 @@ export const EUROPEAN_RULES: readonly Rule[] = [
     subjects: ['personal-data'],
     name: 'UK GDPR and Data Protection Act 2018',
     citation: 'Data Protection Act 2018 (c. 12); UK GDPR; Data (Use and Access) Act 2025 (c. 18)',
-    url: 'https://www.legislation.gov.uk/ukpga/2018/12/part/2/2018-05-25',
+    url: 'https://www.legislation.gov.uk/ukpga/2018/12/contents',
     since: '2018-05-25',
     trigger:
       'Processing personal data in the United Kingdom. Most amendments of 2025 are in force since 5 February 2026.',

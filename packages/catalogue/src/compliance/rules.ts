@@ -9,7 +9,7 @@ import { ASIAN_RULES } from './rules-asia.ts';
 import { EUROPEAN_RULES } from './rules-europe.ts';
 
 /** The day on which the base was last written. Later changes of any rule are not in it. */
-export const RULES_AS_OF = '2026-11-28';
+export const RULES_AS_OF = '2026-11-29';
 
 const INTERNATIONAL_RULES: readonly Rule[] = [
   {

@@ -2,6 +2,7 @@ import type { Job } from '@farebox/core/jobs/schedule';
 import type { House, Part, PartCapability } from '@farebox/core/part';
 import type { MeasuredCost, SourceHealth } from '@farebox/core/service/sources';
 import { tracedBefore } from '@farebox/core/tracing/traced';
+import { followedPage } from '../compliance/rule.ts';
 import { RULES, RULES_AS_OF } from '../compliance/rules.ts';
 import { createLawPages, type LawPages } from '../law-pages/law-pages.ts';
 import { lawPagesAt, SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
@@ -126,7 +127,7 @@ function openLawPages(
   site: UpstreamParts,
 ): LawPages {
   return createLawPages(pools.sql, {
-    rules: RULES,
+    rules: RULES.map((rule) => ({ id: rule.id, url: followedPage(rule) })),
     rulesAsOf: RULES_AS_OF,
     at,
     site,

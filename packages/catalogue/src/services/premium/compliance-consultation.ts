@@ -11,7 +11,13 @@ import {
   STATES,
   subjectsOf,
 } from '../../compliance/consult.ts';
-import { JURISDICTIONS, type Jurisdiction, type Rule, type Subject } from '../../compliance/rule.ts';
+import {
+  followedPage,
+  JURISDICTIONS,
+  type Jurisdiction,
+  type Rule,
+  type Subject,
+} from '../../compliance/rule.ts';
 import { RULES_AS_OF } from '../../compliance/rules.ts';
 import { defineService } from '../define.ts';
 import type { LawPageChange } from '../law-page-changes.ts';
@@ -68,7 +74,9 @@ export default defineService({
           pageChangedOn: z
             .string()
             .nullable()
-            .describe('Since when url has another text than when it was first read here; null: not known to'),
+            .describe(
+              'Since when the law’s page, or that of its amendments, has another text; null: not known to',
+            ),
           readOn: z.string().describe('When this entry was held against readAt'),
           readAt: z.array(z.string()).describe('Pages that it was held against'),
           trigger: z.string().describe('Whom it concerns: whether that is so is for the reader to say'),
@@ -228,13 +236,13 @@ function statesNote(known: readonly Jurisdiction[]): string[] {
 
 /** A sentence for each official page that has changed, with the rules that lead to it. */
 function changedNotes(rules: readonly Rule[], changes: ReadonlyMap<string, LawPageChange>): string[] {
-  return [...Map.groupBy(rules, ({ url }) => url)].flatMap(([url, of]) => {
-    const change = changes.get(url);
+  return [...Map.groupBy(rules, followedPage)].flatMap(([page, of]) => {
+    const change = changes.get(page);
     if (change === undefined) return [];
     const ids = of.map(({ id }) => id).join(', ');
     const [changed, read] = [change.changedAt, change.firstReadAt].map((at) => at.slice(0, 10));
     return [
-      `The official page of ${ids} has changed since it was read on ${read}: another text was seen on ${changed}. Read it before you rely on the entry.`,
+      `The official page of ${ids} has changed since it was read on ${read}: another text was seen on ${changed} at ${page}. Read it before you rely on the entry.`,
     ];
   });
 }
@@ -257,7 +265,7 @@ function regimeOf(
     since,
     inForce,
     appliesFrom: begins === undefined || inForce === true ? null : whenOf(begins),
-    pageChangedOn: changes.get(url)?.changedAt.slice(0, 10) ?? null,
+    pageChangedOn: changes.get(followedPage(rule))?.changedAt.slice(0, 10) ?? null,
     readOn: read.on,
     readAt: [...read.at],
     trigger,
