@@ -72,13 +72,14 @@ const COMMERCIAL_USE = {
 
 function terms(): string[] {
   return [
-    '| Source | Name | Licence | Commercial use | Agreement | Credit to show |',
-    '|---|---|---|---|---|---|',
+    '| Source | Name | Licence | Commercial use | Agreement | Credit to show | Documentation read |',
+    '|---|---|---|---|---|---|---|',
     ...termsOfSources(() => true).map(
-      ({ name, title, licence, commercialUse, note, attribution, url, isAgreedTo }) => {
+      ({ name, title, licence, commercialUse, note, attribution, url, isAgreedTo, documentation }) => {
+        const read = documentation === null ? '' : `[${documentation.readOn}](${documentation.at})`;
         const use = [COMMERCIAL_USE[commercialUse], note].filter((each) => each !== null).join('. ');
         const source = url === null ? title : `[${title}](${url})`;
-        return `| ${source} | \`${name}\` | ${licence} | ${use} | ${isAgreedTo === null ? '' : 'needed'} | ${attribution ?? ''} |`;
+        return `| ${source} | \`${name}\` | ${licence} | ${use} | ${isAgreedTo === null ? '' : 'needed'} | ${attribution ?? ''} | ${read} |`;
       },
     ),
   ];

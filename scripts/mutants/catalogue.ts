@@ -3,6 +3,26 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const CATALOGUE_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/catalogue/src/compliance/rule.ts',
+    tests: ['packages/catalogue/src/compliance/consult.test.ts'],
+    bugs: [['return amendments ?? url;', 'return url;']],
+  },
+  {
+    file: 'packages/catalogue/src/upstreams/adapters/coingecko.ts',
+    tests: ['packages/catalogue/src/upstreams/adapters/documented-limits.test.ts'],
+    bugs: [["? 'x-cg-pro-api-key' : 'x-cg-demo-api-key'", "? 'x-cg-demo-api-key' : 'x-cg-demo-api-key'"]],
+  },
+  {
+    file: 'packages/catalogue/src/upstreams/adapters/etherscan.ts',
+    tests: ['packages/catalogue/src/upstreams/adapters/documented-limits.test.ts'],
+    bugs: [['  burst: 1,\n', '']],
+  },
+  {
+    file: 'packages/catalogue/src/upstreams/adapters/nws.ts',
+    tests: ['packages/catalogue/src/upstreams/adapters/nws.test.ts'],
+    bugs: [['gridId: z.string().regex(/^[A-Z]{3}$/)', 'gridId: z.string()']],
+  },
+  {
     file: 'packages/catalogue/src/law-pages/page-reading.ts',
     tests: ['packages/catalogue/src/law-pages/law-pages.test.ts'],
     bugs: [

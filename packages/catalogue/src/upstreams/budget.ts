@@ -1,5 +1,10 @@
 import { ALONE, type LiveReplicas } from '@farebox/core/db/live-replicas';
 
+/** How many requests a source may be sent at once: what it declares, or half a minute's worth. */
+export function burstOf({ burst }: { burst?: number | undefined }, perMinute: number): number {
+  return burst ?? Math.max(5, perMinute / 2);
+}
+
 /**
  * A token bucket that refills evenly, and of which each process that serves has an equal share.
  *

@@ -2,7 +2,12 @@ import { type Configured, declare, list, url, type Variable } from '@farebox/cor
 import { nearest } from '@farebox/core/words/nearest';
 import { upstreamBaseUrlVariable, variablePrefix } from '@farebox/core/words/upstream-variables';
 import { z } from 'zod';
-import { needsAgreement, type SourceTerms, type UpstreamDefinition } from './define.ts';
+import {
+  needsAgreement,
+  type ReadDocumentation,
+  type SourceTerms,
+  type UpstreamDefinition,
+} from './define.ts';
 import type { UpstreamConfig } from './http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './index.ts';
 
@@ -112,6 +117,8 @@ export interface ListedTerms extends SourceTerms {
   licence: string;
   /** Null when no agreement is needed. */
   isAgreedTo: boolean | null;
+  /** Null: none of its provider's documentation could be read. */
+  documentation: ReadDocumentation | null;
 }
 
 /** The terms of every source. @param isOpen whether a source needs an agreement that nobody has declared */
@@ -121,8 +128,10 @@ export function termsOfSources(isOpen: (name: UpstreamName) => boolean): readonl
       title,
       licence,
       terms,
-    }: Pick<UpstreamDefinition<never>, 'title' | 'licence' | 'terms'> = UPSTREAMS[name];
-    return { name, title, licence, ...terms, isAgreedTo: needsAgreement(terms) ? !isOpen(name) : null };
+      documentation,
+    }: Pick<UpstreamDefinition<never>, 'title' | 'licence' | 'terms' | 'documentation'> = UPSTREAMS[name];
+    const isAgreedTo = needsAgreement(terms) ? !isOpen(name) : null;
+    return { name, title, licence, ...terms, isAgreedTo, documentation: documentation ?? null };
   });
 }
 

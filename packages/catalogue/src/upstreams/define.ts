@@ -136,6 +136,21 @@ export function needsAgreement({ commercialUse }: SourceTerms): boolean {
   return commercialUse === 'agreement' || commercialUse === 'unknown';
 }
 
+/** What a request to an upstream has of its key. */
+export interface Authorization {
+  headers?: Record<string, string>;
+  query?: Record<string, string>;
+  pathParts?: Record<string, string>;
+}
+
+/** A page or file of a provider's documentation that an adapter was held against. */
+export interface ReadDocumentation {
+  /** Its address; of a file, with the commit that was read. */
+  at: string;
+  /** YYYY-MM-DD */
+  readOn: string;
+}
+
 export interface UpstreamDefinition<Api, Name extends string = string> {
   /** Lower case, also the key in `UPSTREAMS` and part of `UPSTREAM_<NAME>_BASE_URL`. */
   name: Name;
@@ -148,6 +163,8 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   /** Credit or terms to show with every value. */
   licence: string;
   terms: SourceTerms;
+  /** What was last read of how it is asked and how often; absent when none of its provider's documentation could be read. */
+  documentation?: ReadDocumentation;
   /** `none`: anybody may ask. `required`: not configured until `UPSTREAM_<NAME>_API_KEY` is set. */
   key: 'none' | 'optional' | 'required';
   /** The address at which an operator gets a key; absent when the operator runs or chooses the source. */
@@ -168,12 +185,10 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   /**
    * Where the key goes. It never becomes part of an address in provenance. `pathParts`: parts of a path that are
    * written as the name and sent as the value.
+   *
+   * @param baseUrl the address that the upstream is asked at
    */
-  authorize?: (apiKey: string) => {
-    headers?: Record<string, string>;
-    query?: Record<string, string>;
-    pathParts?: Record<string, string>;
-  };
+  authorize?: (apiKey: string, baseUrl: string) => Authorization;
   /** Set where every request costs the operator money, as with a hosted model. */
   costsMoney?: true;
   /** The upstream's own limit or ours, whichever is lower. */

@@ -13,9 +13,16 @@ import {
   handleWhen,
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
-import { Budget } from './budget.ts';
+import { Budget, burstOf } from './budget.ts';
 import { idempotencyKeyOf, visitorNow } from './call-scope.ts';
-import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest, UpstreamSending } from './define.ts';
+import type {
+  Authorization,
+  Reply,
+  UpstreamDefinition,
+  UpstreamHttp,
+  UpstreamRequest,
+  UpstreamSending,
+} from './define.ts';
 import { lowerCased, type Method, type Received, Wire, type WireParts } from './wire.ts';
 import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut } from './wire-errors.ts';
 
@@ -103,7 +110,7 @@ export function connectUpstream<Api>(
   parts: UpstreamParts,
 ): UpstreamConnection {
   const { nowMs } = parts;
-  const wire = new Wire(definition, () => config.apiKey, parts);
+  const wire = new Wire(definition, () => authorizationOf(definition, config), parts);
   const breaker = makeBreaker();
   const cache = new LRUCache<string, CacheEntry>({
     maxSize: MAX_CACHE_BYTES,
@@ -192,7 +199,7 @@ export function connectUpstream<Api>(
     // Two callers with different headers may get different replies.
     const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
     const shown = shownAddress(definition, request);
-    if (config.apiKey !== undefined) placeKey(url, definition.authorize?.(config.apiKey));
+    placeKey(url, authorizationOf(definition, config));
     return { url, key, shown };
   }
 
@@ -402,10 +409,7 @@ function below(base: string, { path, query }: Asked): URL {
 }
 
 /** Puts a key where the source expects it in the address. */
-function placeKey(
-  url: URL,
-  { query = {}, pathParts = {} }: { query?: Record<string, string>; pathParts?: Record<string, string> } = {},
-): void {
+function placeKey(url: URL, { query = {}, pathParts = {} }: Authorization = {}): void {
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   const sent = new Map(Object.entries(pathParts).map(([name, value]) => [name, encodeURIComponent(value)]));
   if (sent.size === 0) return;
@@ -436,6 +440,14 @@ function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
   };
 }
 
+/** What requests have of the key, which may be another one each time; undefined without a key. */
+function authorizationOf(
+  { authorize }: Pick<UpstreamDefinition<unknown>, 'authorize'>,
+  { apiKey, baseUrl }: UpstreamConfig,
+): Authorization | undefined {
+  return apiKey === undefined || baseUrl === null ? undefined : authorize?.(apiKey, baseUrl);
+}
+
 /** What was agreed with an upstream, of which this process has its share. */
 function budgetOf(
   definition: UpstreamDefinition<unknown>,
@@ -443,7 +455,7 @@ function budgetOf(
   { nowMs, replicas = ALONE }: UpstreamParts,
 ): { perMinute: number; budget: Budget } {
   const perMinute = perMinuteOf(definition, config);
-  const burst = definition.burst ?? Math.max(5, perMinute / 2);
+  const burst = burstOf(definition, perMinute);
   return { perMinute, budget: new Budget(perMinute, burst, nowMs, replicas) };
 }
 

@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto';
 import type { LiveReplicas } from '@farebox/core/db/live-replicas';
 import { FairPlaces } from '@farebox/core/service/fair-places';
 import { Agent, type Dispatcher, request as send } from 'undici';
-import type { Download, UpstreamDefinition, UpstreamRequest, UpstreamStreaming } from './define.ts';
+import type {
+  Authorization,
+  Download,
+  UpstreamDefinition,
+  UpstreamRequest,
+  UpstreamStreaming,
+} from './define.ts';
 import { readEvents } from './event-source.ts';
 import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut } from './wire-errors.ts';
 
@@ -52,7 +58,7 @@ export interface WireParts {
 
 export class Wire {
   readonly #definition: UpstreamDefinition<unknown>;
-  readonly #apiKey: () => string | undefined;
+  readonly #authorization: () => Authorization | undefined;
   readonly #parts: WireParts;
   readonly #agent: Agent;
   /** With a connection for each, so that nothing waits inside of the client, where the wait would count as the upstream's. */
@@ -70,9 +76,13 @@ export class Wire {
   lastSuccessAtMs: number | null = null;
   lastFailureAtMs: number | null = null;
 
-  constructor(definition: UpstreamDefinition<unknown>, apiKey: () => string | undefined, parts: WireParts) {
+  constructor(
+    definition: UpstreamDefinition<unknown>,
+    authorization: () => Authorization | undefined,
+    parts: WireParts,
+  ) {
     this.#definition = definition;
-    this.#apiKey = apiKey;
+    this.#authorization = authorization;
     this.#parts = parts;
     this.#agent = new Agent({
       connections: this.requestPlaces.connections,
@@ -235,12 +245,11 @@ export class Wire {
   }
 
   #headers(accept: string, request: { headers?: Record<string, string>; body?: string | Buffer }) {
-    const apiKey = this.#apiKey();
     return {
       accept,
       'user-agent': this.#parts.userAgent,
       ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(apiKey === undefined ? {} : this.#definition.authorize?.(apiKey).headers),
+      ...this.#authorization()?.headers,
       ...lowerCased(request.headers),
     };
   }

@@ -9,6 +9,9 @@ const NEAREST = 30;
 /** The box, in degrees, that roughly holds the contiguous states. */
 const COUNTRY = { south: 24.5, north: 49.4, west: -125, east: -66.9 };
 const BASE = 'https://api.weather.gov';
+/** The one office of the sandbox, and the size of a cell of its grid: about 2.5 km. */
+const OFFICE = 'SBX';
+const CELL_DEGREES = 0.025;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 interface Station {
@@ -75,7 +78,7 @@ export function nws(app: FastifyInstance, { seed, nowMs }: World): void {
       return refuse(reply, 403, 'Forbidden', 'A User-Agent is needed.');
   });
 
-  app.get<{ Params: { place: string } }>('/points/:place/stations', ({ params, url }, reply) => {
+  app.get<{ Params: { place: string } }>('/points/:place', ({ params, url }, reply) => {
     const [, latText = '', lonText = ''] = /^(-?\d+(?:\.\d+)?),(-?\d+(?:\.\d+)?)$/.exec(params.place) ?? [];
     const [lat, lon] = [Number(latText), Number(lonText)];
     if (latText === '' || Math.abs(lat) > 90 || Math.abs(lon) > 180)
@@ -94,11 +97,34 @@ export function nws(app: FastifyInstance, { seed, nowMs }: World): void {
         'Data Unavailable For Requested Point',
         'Unable to provide data for requested point',
       );
+    const [gridX, gridY] = [lon - west, lat - south].map((from) => Math.floor(from / CELL_DEGREES));
     return reply.type('application/geo+json').send({
-      type: 'FeatureCollection',
-      features: near(lat, lon).map((station) => feature(station, BASE)),
+      type: 'Feature',
+      geometry: { type: 'Point', coordinates: [lon, lat] },
+      properties: {
+        gridId: OFFICE,
+        gridX,
+        gridY,
+        observationStations: `${BASE}/gridpoints/${OFFICE}/${gridX},${gridY}/stations`,
+      },
     });
   });
+
+  app.get<{ Params: { office: string; cell: string } }>(
+    '/gridpoints/:office/:cell/stations',
+    ({ params }, reply) => {
+      const [, x = '', y = ''] = /^(\d+),(\d+)$/.exec(params.cell) ?? [];
+      if (params.office !== OFFICE || x === '')
+        return refuse(reply, 404, 'Not Found', `Unknown gridpoint '${params.office}/${params.cell}'`);
+      const [lon, lat] = [COUNTRY.west, COUNTRY.south].map(
+        (edge, at) => edge + (Number([x, y][at]) + 0.5) * CELL_DEGREES,
+      );
+      return reply.type('application/geo+json').send({
+        type: 'FeatureCollection',
+        features: near(lat ?? 0, lon ?? 0).map((station) => feature(station, BASE)),
+      });
+    },
+  );
 
   app.get<{ Params: { id: string } }>('/stations/:id', ({ params }, reply) => {
     const station = stationNamed(params.id);

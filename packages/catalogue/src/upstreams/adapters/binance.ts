@@ -33,6 +33,10 @@ export const binance = defineUpstream({
     attribution: null,
     url: 'https://www.binance.com/en/terms',
   },
+  documentation: {
+    at: 'https://github.com/binance/binance-spot-api-docs/blob/a5e0bc3/rest-api.md',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 600,
   open: (http): CandleSource & OrderBookSource => ({

@@ -19,6 +19,10 @@ export const cctp = defineUpstream({
     attribution: null,
     url: 'https://developers.circle.com',
   },
+  documentation: {
+    at: 'https://developers.circle.com/cctp/concepts/fees',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 300,
   open: (http) => ({

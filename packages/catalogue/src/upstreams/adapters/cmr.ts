@@ -207,6 +207,10 @@ export const cmr = defineUpstream({
     attribution: 'NASA Earthdata (ESDIS)',
     url: 'https://www.earthdata.nasa.gov',
   },
+  documentation: {
+    at: 'https://github.com/nasa/Common-Metadata-Repository/blob/543a30f26e/search-app/docs/api.md',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 120,
   timeoutMs: 15_000,

@@ -35,8 +35,15 @@ export const coinbase = defineUpstream({
     attribution: null,
     url: 'https://www.coinbase.com/legal',
   },
+  documentation: {
+    at: 'https://docs.cdp.coinbase.com/exchange/rest-api/rate-limits',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 300,
+  // It takes 15 at once from an address, and ten a second from then on.
+  burst: 15,
+  patienceMs: 1_000,
   open: (http): CandleSource & OrderBookSource => ({
     /** Level 2 is the whole book; only its best offers are read. */
     orderBook: ({ base, quote }) =>

@@ -88,6 +88,9 @@ const MARKET_FIELDS = {
   include_last_updated_at: true,
 };
 
+/** Where the keys of paid plans are taken. */
+const PLAN_HOST = 'pro-api.coingecko.com';
+
 /** CoinGecko's public API, with or without a demo key. https://docs.coingecko.com/ */
 export const coingecko = defineUpstream({
   name: 'coingecko',
@@ -96,13 +99,26 @@ export const coingecko = defineUpstream({
   licence: 'Data by CoinGecko; commercial use wants a paid plan',
   terms: {
     commercialUse: 'agreement',
-    note: 'A licence for commercial use comes with a paid plan.',
+    note: `A licence for commercial use comes with a paid plan. Its key is for UPSTREAM_COINGECKO_BASE_URL=https://${PLAN_HOST}/api/v3.`,
     attribution: 'Data by CoinGecko',
     url: 'https://www.coingecko.com/en/api_terms',
   },
+  documentation: {
+    at: 'https://github.com/coingecko/coingecko-api-oas/blob/83d7556/demo-api.json',
+    readOn: '2026-11-29',
+  },
   key: 'optional',
   keyFrom: 'https://www.coingecko.com/en/api/pricing',
-  authorize: (apiKey) => ({ headers: { 'x-cg-demo-api-key': apiKey } }),
+  // A demo key and the key of a plan are for different addresses, and each is refused at the other's.
+  authorize: (apiKey, baseUrl) => ({
+    headers: { [new URL(baseUrl).hostname === PLAN_HOST ? 'x-cg-pro-api-key' : 'x-cg-demo-api-key']: apiKey },
+  }),
+  settings: {
+    UPSTREAM_COINGECKO_REQUESTS_PER_MINUTE: {
+      describe: 'How often it may be asked in a minute, where the plan of the key allows more than 30',
+      required: false,
+    },
+  },
   requestsPerMinute: 30,
   open: (http) => ({
     /** The market of a coin by CoinGecko's id, such as `bitcoin`; null when it is unknown. */

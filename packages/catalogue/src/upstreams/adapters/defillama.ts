@@ -48,6 +48,10 @@ export const defillama = defineUpstream({
     attribution: 'DefiLlama',
     url: 'https://defillama.com/docs/api',
   },
+  documentation: {
+    at: 'https://github.com/DefiLlama/api-docs/blob/3a45e4e54/defillama-openapi-free.json',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 240,
   open: (http) => ({

@@ -98,7 +98,9 @@ export const dexscreener = defineUpstream({
     url: 'https://docs.dexscreener.com',
   },
   key: 'none',
-  requestsPerMinute: 240,
+  // It allows 300 in any minute.
+  requestsPerMinute: 200,
+  burst: 100,
   open: (http) => ({
     /** Pairs with the token on one side, base or quote; empty when it has none. */
     pairsOf: (chain: ChainName, address: string) =>

@@ -39,7 +39,10 @@ export const edgar = defineUpstream({
     url: 'https://www.sec.gov/os/accessing-edgar-data',
   },
   key: 'none',
+  // The SEC allows ten a second in all, of which two are left for the list of tickers.
   requestsPerMinute: 120,
+  burst: 6,
+  patienceMs: 1_000,
   open: (http) => ({
     /** The 40 newest filings of a company by its number, newest first; null when there is no such company. */
     filings: (cik: number) =>

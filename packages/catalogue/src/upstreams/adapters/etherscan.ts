@@ -44,10 +44,17 @@ export const etherscan = defineUpstream({
     attribution: null,
     url: 'https://etherscan.io/terms',
   },
+  documentation: {
+    at: 'https://docs.etherscan.io/resources/rate-limits',
+    readOn: '2026-11-29',
+  },
   key: 'required',
   keyFrom: 'https://etherscan.io/apis',
   authorize: (apiKey) => ({ query: { apikey: apiKey } }),
-  requestsPerMinute: 180,
+  // A free key is good for three in any second.
+  requestsPerMinute: 120,
+  burst: 1,
+  patienceMs: 2_000,
   open: (http) => ({
     /** The first transaction that a wallet sent, among the first thousand that it took part in. */
     async firstSent(chainId: number, wallet: Address): Promise<Reply<FirstSent>> {

@@ -82,6 +82,10 @@ export const eusanctions = defineUpstream({
     attribution: null,
     url: 'https://webgate.ec.europa.eu',
   },
+  documentation: {
+    at: 'https://webgate.ec.europa.eu/fsd/fsf/public/rss',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 10,
   open: (http) => ({

@@ -29,6 +29,10 @@ export const frankfurter = defineUpstream({
     attribution: 'European Central Bank, by Frankfurter',
     url: 'https://frankfurter.dev',
   },
+  documentation: {
+    at: 'https://github.com/lineofflight/frankfurter/blob/60541ad/lib/public/v2/openapi.json',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 60,
   open: (http) => ({

@@ -110,8 +110,14 @@ export const geckoterminal = defineUpstream({
     attribution: 'A link to GeckoTerminal',
     url: 'https://www.geckoterminal.com',
   },
+  documentation: {
+    at: 'https://apiguide.geckoterminal.com/faq',
+    readOn: '2026-11-29',
+  },
   key: 'none',
-  requestsPerMinute: 30,
+  // It allows 30 in any minute.
+  requestsPerMinute: 20,
+  burst: 10,
   open: (http) => ({
     /**
      * Pools that are trending now, strongest first, 20 a page; null when it does not know the chain.

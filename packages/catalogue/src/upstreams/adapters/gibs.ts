@@ -75,6 +75,10 @@ export const gibs = defineUpstream({
     attribution: 'NASA GIBS, part of ESDIS',
     url: 'https://nasa-gibs.github.io/gibs-api-docs/',
   },
+  documentation: {
+    at: 'https://github.com/nasa-gibs/gibs-api-docs/blob/13b6638/docs/access-basics.md',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 240,
   timeoutMs: 12_000,

@@ -213,8 +213,15 @@ export const kalshi = defineUpstream({
     attribution: null,
     url: 'https://kalshi.com',
   },
+  documentation: {
+    at: 'https://docs.kalshi.com/getting_started/orderbook_responses',
+    readOn: '2026-11-29',
+  },
   key: 'none',
+  // Whoever has signed up may read 20 times a second; nothing is said of others.
   requestsPerMinute: 300,
+  burst: 15,
+  patienceMs: 2_000,
   open: (http) => ({
     /** Markets in the venue's own order, without combined bets, 1,000 a page. */
     markets: (asked: {

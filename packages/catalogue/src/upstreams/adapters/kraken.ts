@@ -50,8 +50,15 @@ export const kraken = defineUpstream({
     attribution: null,
     url: 'https://www.kraken.com/legal',
   },
+  documentation: {
+    at: 'https://docs.kraken.com/exchange/guides/general/historical-data',
+    readOn: '2026-11-29',
+  },
   key: 'none',
+  // Once a second is always within its limits; a few at once are not known to exceed them.
   requestsPerMinute: 60,
+  burst: 10,
+  patienceMs: 2_000,
   open: (http): CandleSource & OrderBookSource => ({
     orderBook: ({ base, quote }) =>
       http.get({

@@ -78,6 +78,10 @@ export const lifi = defineUpstream({
     attribution: null,
     url: 'https://docs.li.fi',
   },
+  documentation: {
+    at: 'https://docs.li.fi/api-reference/rate-limits',
+    readOn: '2026-11-29',
+  },
   key: 'optional',
   keyFrom: 'https://portal.li.fi',
   authorize: (apiKey) => ({ headers: { 'x-lifi-api-key': apiKey } }),
@@ -89,6 +93,9 @@ export const lifi = defineUpstream({
     },
   },
   requestsPerMinute: 0.6,
+  // With what comes back in two hours these are the 75 that it allows.
+  burst: 3,
+  patienceMs: 1_000,
   timeoutMs: 15_000,
   open: (http) => ({
     /**

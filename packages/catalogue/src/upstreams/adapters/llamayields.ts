@@ -30,6 +30,10 @@ export const llamayields = defineUpstream({
     attribution: 'DefiLlama',
     url: 'https://defillama.com/docs/api',
   },
+  documentation: {
+    at: 'https://github.com/DefiLlama/api-docs/blob/3a45e4e54/defillama-openapi-free.json',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 10,
   maxReplyBytes: MAX_REPLY_BYTES,

@@ -67,6 +67,48 @@ it('asks for a point with at most four decimals, and reads a 404 as a place outs
     async (api, asked) => {
       const { value } = await api.stationsNear({ lat: 52.123456, lon: 4.9 });
       assert.equal(value, null);
-      assert.match(String(asked[0]?.url), /\/points\/52\.1235,4\.9\/stations$/);
+      assert.match(String(asked[0]?.url), /\/points\/52\.1235,4\.9$/);
+    },
+  ));
+
+it('asks the cell of the grid that holds a point for its stations', () =>
+  againstLocalServer(
+    nws,
+    {},
+    ({ url }) => {
+      const body = url.pathname.endsWith('/points/33.64,-84.43')
+        ? { type: 'Feature', properties: { gridId: 'FFC', gridX: 49, gridY: 80 } }
+        : {
+            type: 'FeatureCollection',
+            features: [
+              {
+                geometry: { type: 'Point', coordinates: [-84.4418, 33.6301] },
+                properties: { stationIdentifier: 'KATL', name: 'Atlanta' },
+              },
+            ],
+          };
+      return { headers: JSON_TYPE, body: JSON.stringify(body) };
+    },
+    async (api, asked) => {
+      const { value } = await api.stationsNear({ lat: 33.64, lon: -84.43 });
+      assert.deepEqual(value, [{ id: 'KATL', name: 'Atlanta', lat: 33.6301, lon: -84.4418 }]);
+      assert.deepEqual(
+        asked.map(({ url }) => url.pathname),
+        ['/base/points/33.64,-84.43', '/base/gridpoints/FFC/49,80/stations'],
+      );
+    },
+  ));
+
+it('asks nothing further of a point whose cell it cannot read', () =>
+  againstLocalServer(
+    nws,
+    {},
+    () => ({
+      headers: JSON_TYPE,
+      body: JSON.stringify({ properties: { gridId: '../stations', gridX: 49, gridY: 80 } }),
+    }),
+    async (api, asked) => {
+      await assert.rejects(api.stationsNear({ lat: 33.64, lon: -84.43 }), UpstreamUnavailable);
+      assert.equal(asked.length, 1);
     },
   ));

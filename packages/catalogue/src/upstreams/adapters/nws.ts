@@ -113,6 +113,15 @@ const stations = z
     }),
   );
 
+/** The cell of an office's forecast grid, 2.5 km wide, that holds a point. */
+const gridCell = z.looseObject({
+  properties: z.looseObject({
+    gridId: z.string().regex(/^[A-Z]{3}$/),
+    gridX: z.number().int().min(0).max(10_000),
+    gridY: z.number().int().min(0).max(10_000),
+  }),
+});
+
 const station = z
   .looseObject({
     geometry: point,
@@ -135,19 +144,36 @@ export const nws = defineUpstream({
     attribution: 'NOAA National Weather Service',
     url: 'https://www.weather.gov/disclaimer',
   },
+  documentation: {
+    at: 'https://github.com/weather-gov/api/blob/694ed0f/assets/openapi.yaml',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 120,
   timeoutMs: 10_000,
   open: (http) => ({
-    /** Stations around a point, nearest first; null outside the country. At most four decimals are asked for: others are redirected. */
-    stationsNear: ({ lat, lon }: { lat: number; lon: number }): Promise<Reply<WeatherStation[] | null>> =>
-      http.find({
-        path: `/points/${written(lat)},${written(lon)}/stations`,
+    /**
+     * Stations around a point; null outside the country. At most four decimals are asked for: others are redirected. So is the
+     * shorter way, `/points/{point}/stations`, which is deprecated: the cell of the forecast's grid names the stations.
+     */
+    async stationsNear({ lat, lon }: { lat: number; lon: number }): Promise<Reply<WeatherStation[] | null>> {
+      const cell = await http.find({
+        path: `/points/${written(lat)},${written(lon)}`,
+        headers: { accept: 'application/geo+json' },
+        schema: gridCell,
+        freshMs: DAY_MS,
+        staleMs: 7 * DAY_MS,
+      });
+      if (cell.value === null) return { ...cell, value: null };
+      const { gridId, gridX, gridY } = cell.value.properties;
+      return http.find({
+        path: `/gridpoints/${gridId}/${gridX},${gridY}/stations`,
         headers: { accept: 'application/geo+json' },
         schema: stations,
         freshMs: DAY_MS,
         staleMs: 7 * DAY_MS,
-      }),
+      });
+    },
 
     /** A station by its id; null when there is none. */
     station: (id: string): Promise<Reply<WeatherStation | null>> =>

@@ -33,6 +33,10 @@ export const openmeteoarchive = defineUpstream({
     attribution: 'Open-Meteo (CC BY 4.0), Copernicus Climate Change Service',
     url: 'https://open-meteo.com/en/terms',
   },
+  documentation: {
+    at: 'https://github.com/open-meteo/open-meteo/blob/ba13de1c/openapi/historical-weather.yml',
+    readOn: '2026-11-29',
+  },
   key: 'required',
   keyFrom: 'https://open-meteo.com/en/pricing',
   authorize: OPEN_METEO_KEY,

@@ -41,6 +41,10 @@ export const openmeteoflood = defineUpstream({
     attribution: 'Open-Meteo (CC BY 4.0), Copernicus Emergency Management Service',
     url: 'https://open-meteo.com/en/terms',
   },
+  documentation: {
+    at: 'https://github.com/open-meteo/open-meteo/blob/ba13de1c/openapi/flood.yml',
+    readOn: '2026-11-29',
+  },
   key: 'required',
   keyFrom: 'https://open-meteo.com/en/pricing',
   authorize: OPEN_METEO_KEY,

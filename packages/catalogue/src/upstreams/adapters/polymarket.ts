@@ -218,8 +218,14 @@ export const polymarket = defineUpstream({
     attribution: null,
     url: 'https://docs.polymarket.com',
   },
+  documentation: {
+    at: 'https://docs.polymarket.com/api-reference/rate-limits',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 600,
+  // It allows 300 requests for markets in ten seconds.
+  burst: 200,
   open: (http) => ({
     /** Open events, busiest in the last 24 hours first. `tagSlug` narrows to a category; unknown tags give none. */
     openEvents: (asked: { limit: number; offset?: number; tagSlug?: string | undefined }) =>

@@ -56,6 +56,10 @@ export const polymarketclob = defineUpstream({
     attribution: null,
     url: 'https://docs.polymarket.com',
   },
+  documentation: {
+    at: 'https://docs.polymarket.com/api-reference/rate-limits',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 1_200,
   open: (http) => ({

@@ -21,6 +21,8 @@ export const sectickers = defineUpstream({
   },
   key: 'none',
   requestsPerMinute: 30,
+  burst: 1,
+  patienceMs: 2_500,
   open: (http) => ({
     /** The company of a ticker in upper case; null when none reports under it. */
     async company(ticker: string) {

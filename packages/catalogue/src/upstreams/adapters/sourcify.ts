@@ -66,6 +66,10 @@ export const sourcify = defineUpstream({
     attribution: null,
     url: 'https://sourcify.dev',
   },
+  documentation: {
+    at: 'https://github.com/argotorg/sourcify/blob/4208c592/services/server/src/apiv2.yaml',
+    readOn: '2026-11-29',
+  },
   key: 'none',
   requestsPerMinute: 120,
   open: (http) => ({
