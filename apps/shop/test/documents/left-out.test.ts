@@ -346,7 +346,7 @@ test('what an operator is told to set for a capability is a variable', async () 
   const names: readonly string[] = variablesOf(product.DECLARED).map(({ name }) => name);
   // A part that is always configured once it is listed says so.
   const needsNone = 'it needs no variable';
-  assert.equal(told.filter((setBy) => setBy !== needsNone).length, 6);
+  assert.equal(told.filter((setBy) => setBy !== needsNone).length, 7);
   assert.deepEqual(
     told.filter((setBy) => setBy !== needsNone && !names.includes(setBy)),
     [],
