@@ -370,6 +370,22 @@ describe('the notes of official pages', () => {
     assert.equal((await next.of(FIRST)).state, 'read_once');
   });
 
+  test('are those of the newest release alone, whatever pages an older one still knows', async () => {
+    const old = await settled();
+    const third = { id: 'three', url: 'https://law.example/act/3' };
+    const next = replica({ rules: [...RULES.slice(2), third], rulesAsOf: '2026-12-09' });
+    assert.equal(await next.readDue(), 2);
+    asked = [];
+    await old.readDue();
+    const rows = await database.sql<{ url: string }[]>`select url from law_pages order by url`;
+    assert.deepEqual(
+      rows.map(({ url }) => url),
+      [third.url, SECOND],
+    );
+    assert.deepEqual(asked, []);
+    assert.equal((await next.of(third.url)).state, 'read_once');
+  });
+
   test('forget a page that no rule leads to any more, and know a new one', async () => {
     await settled();
     const third = { id: 'three', url: 'https://law.example/act/3' };
