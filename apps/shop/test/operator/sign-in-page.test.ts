@@ -94,7 +94,10 @@ for (const width of [1280, 390]) {
     assert.equal((await saving).suggestedFilename(), 'audit.jsonl');
     const ends = row.getByRole('button', { name: 'End' });
     for (let left = await ends.count(); left > 0; left -= 1) {
+      // The list is empty for a moment whenever it is drawn anew.
+      const ended = page.waitForResponse((answer) => answer.url().endsWith('/end') && answer.ok());
       await ends.first().click();
+      await ended;
       await until('the session to go from the list', async () => (await ends.count()) < left);
     }
     await ben.goto(`${server.url}/admin`);
