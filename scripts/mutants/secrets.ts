@@ -62,4 +62,22 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/core/src/rails/x402/solana-signed.test.ts'],
     bugs: [['if (!verify(null, message, publicKey, signature))', 'if (signature.length !== 64)']],
   },
+  {
+    file: 'packages/core/src/rails/mpp/offer.ts',
+    tests: ['apps/shop/test/operator/secrets-under-load.test.ts'],
+    bugs: [['    if (keys !== known.keys) known = signedWith(keys);\n', '']],
+  },
+  {
+    file: 'packages/core/src/tracing/open-telemetry.ts',
+    tests: ['apps/shop/test/operator/secrets-under-load.test.ts'],
+    bugs: [['headers: async () => ({ ...settings.headers() })', 'headers: { ...settings.headers() }']],
+  },
+  {
+    file: 'packages/yield/src/solana/nodes.ts',
+    tests: ['packages/yield/src/solana/nodes.test.ts'],
+    bugs: [
+      ['if (now.join() !== known.urls.join()) {', 'if (now.length === 0) {'],
+      ['      if (running === 0) void close();', '      void close();'],
+    ],
+  },
 ];

@@ -69,7 +69,7 @@ export async function startMppWorld(options: Parameters<typeof startPaymentWorld
         polyfill: false,
         methods: [
           method === 'evm'
-            ? evm.charge({ account, authorization: { name: 'USD Coin', version: '2' } })
+            ? evmCharge(account)
             : tempo.charge({ account, getClient: () => connect(chain.url) }),
         ],
       }),
@@ -84,6 +84,10 @@ export async function startMppWorld(options: Parameters<typeof startPaymentWorld
   };
   return world;
 }
+
+/** The reference client's way to pay USDC on Base from a wallet. */
+export const evmCharge = (account: PrivateKeyAccount) =>
+  evm.charge({ account, authorization: { name: 'USD Coin', version: '2' } });
 
 // biome-ignore lint/suspicious/noExplicitAny: tests alter what no client would
 type AnyCredential = { challenge: any; payload: any; source?: string };

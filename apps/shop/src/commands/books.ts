@@ -47,7 +47,9 @@ await runCommand('npm run books [-- --json]', async () => {
       },
     );
     const evm = x402.authorizations(8453);
-    const mpp = openMppRail({ ...ofMpp.settings, ...ofMpp.secrets.reveal() }, 'localhost', {
+    const revealed = ofMpp.secrets.reveal();
+    const secretKeys = () => revealed.secretKeys;
+    const mpp = openMppRail({ ...ofMpp.settings, ...revealed, secretKeys }, 'localhost', {
       sql: database.sql,
       evm,
       sandbox,

@@ -41,6 +41,10 @@ export interface SignInProviderDouble {
   /** The names of claims that only the user info tells. */
   onlyUserInfo: string[];
   forge: Forged;
+  /** The secrets that it takes from the client. */
+  readonly clientSecrets: Set<string>;
+  /** The client's secret of the newest code that was traded; null: none was. */
+  cameBy: string | null;
   /** Accepts connections and answers nothing. */
   silent: boolean;
   /** Takes a code as often as it is sent, which no provider should. */
@@ -72,6 +76,8 @@ export async function startSignInProvider(): Promise<SignInProviderDouble> {
     person: null,
     onlyUserInfo: [],
     forge: {},
+    clientSecrets: new Set([CLIENT.secret]),
+    cameBy: null,
     silent: false,
     codesLast: false,
     asked: [],
@@ -148,7 +154,10 @@ export async function startSignInProvider(): Promise<SignInProviderDouble> {
     // RFC 6749, 2.3.1: both are form-encoded before they are joined.
     const [, basic = ''] = /^Basic (.+)$/.exec(request.headers.authorization ?? '') ?? [];
     const client = Buffer.from(basic, 'base64').toString().split(':').map(decodeURIComponent);
-    if (client.join(':') !== `${CLIENT.id}:${CLIENT.secret}`) return [401, { error: 'invalid_client' }];
+    const [id, clientSecret = ''] = client;
+    if (client.length !== 2 || id !== CLIENT.id || !double.clientSecrets.has(clientSecret))
+      return [401, { error: 'invalid_client' }];
+    double.cameBy = clientSecret;
     const code = form.get('code') ?? '';
     const grant = grants.get(code);
     if (!double.codesLast) grants.delete(code);

@@ -705,7 +705,7 @@ test('calls with much data keep nobody waiting, and a lending call among them st
     confirm(wallet, signature),
   ]);
   assert.equal((await jsonOf(told)).status, 'confirmed');
-  const client = openNode([node.url], Date.now);
+  const client = openNode(() => [node.url], Date.now);
   const landed = await client.transaction(signature, 'confirmed');
   await client.close();
   assert(landed !== null && landed !== 'unreadable');

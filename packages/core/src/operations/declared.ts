@@ -43,6 +43,7 @@ export const OPERATIONS = declare({
       ).transform((headers): Readonly<Record<string, string>> => Object.fromEntries(headers)),
       fallback: '',
       secret: true,
+      renewed: true,
     },
   },
 });

@@ -54,7 +54,7 @@ export function openOperations(
     async prepare() {
       const { tracesEndpoint: endpoint, tracesSampled: sampled } = settings;
       if (endpoint === null) return;
-      const { tracesHeaders: headers } = secrets.reveal();
+      const headers = () => secrets.reveal().tracesHeaders;
       const tracing = await openTracing({ endpoint, headers, sampled, version });
       traceWith(tracing.begin);
       closeTracing = tracing.close;

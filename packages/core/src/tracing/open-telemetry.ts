@@ -9,7 +9,8 @@ const MOST_QUEUED = 2_048;
 export interface TracingSettings {
   /** The collector's OTLP address over HTTP; `/v1/traces` follows. */
   endpoint: string;
-  headers: Readonly<Record<string, string>>;
+  /** The headers that the collector wants; may be others whenever spans are sent. */
+  headers(): Readonly<Record<string, string>>;
   /** The part of all calls that is traced, from 0 to 1. */
   sampled: number;
   version: string;
@@ -27,7 +28,7 @@ export async function openTracing(
   ]);
   const exporter = new OTLPTraceExporter({
     url: `${settings.endpoint}/v1/traces`,
-    headers: { ...settings.headers },
+    headers: async () => ({ ...settings.headers() }),
     timeoutMillis: EXPORT_TIMEOUT_MS,
   });
   const provider = new sdk.BasicTracerProvider({

@@ -37,6 +37,7 @@ export const SOLANA_YIELD = declare({
       shape: list(url, 4),
       fallback: '',
       secret: true,
+      renewed: true,
     },
   },
   problems({ treasury, sinceSlot }, { other }) {

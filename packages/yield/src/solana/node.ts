@@ -170,8 +170,10 @@ const landed = z.looseObject({
 /**
  * Opens the way to a node, or to several of which the first that answers is asked. What it refuses or does not answer is thrown as
  * `RpcRefusal` and `RpcUnreachable`.
+ *
+ * @param urls of the nodes; others may be in force at any time
  */
-export function openNode(urls: readonly string[], nowMs: () => number) {
+export function openNode(urls: () => readonly string[], nowMs: () => number) {
   const rpc = connectNodes(urls, { timeoutMs: RPC_TIMEOUT_MS, nowMs });
   const ask: Ask = async (shape, method, ...params) => read(shape, method, await rpc.call(method, params));
   return { ...nowOf(ask), ...pastOf(ask), close: rpc.close };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { until } from '../../../../apps/shop/test/fire/until.fixture.ts';
 import { RpcRefusal, RpcUnreachable } from '../../../core/src/chain-rpc/json-rpc.ts';
 import { connectNodes } from './nodes.ts';
 import { newWallet, type ScriptedNode, startScriptedNode } from './scripted-node.fixture.ts';
@@ -18,10 +19,7 @@ beforeEach(() => {
     state.fault = null;
     state.asked.clear();
   }
-  client = connectNodes(
-    nodes.map(({ url }) => url),
-    { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs },
-  );
+  client = connectNodes(() => nodes.map(({ url }) => url), { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs });
 });
 after(() => Promise.all(nodes.map((node) => node.stop())));
 
@@ -53,7 +51,7 @@ test('where none answers the error says so, and one that rests is asked before t
 test('a node of another chain is asked for nothing else, whatever happens to the first', async () => {
   const other = await startScriptedNode(await newWallet());
   other.state.genesisHash = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG';
-  const both = connectNodes([nodes[0].url, other.url], { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs });
+  const both = connectNodes(() => [nodes[0].url, other.url], { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs });
   nodes[0].state.fault = 'cut';
   await assert.rejects(both.call('getEpochInfo', []), RpcUnreachable);
   assert.deepEqual([...other.state.asked.keys()], ['getGenesisHash']);
@@ -65,10 +63,10 @@ test('what a node says of itself sends the call on, and what it says of the ques
   await client.call('getEpochInfo', []);
   assert.deepEqual([askedOf(0), askedOf(1)], [0, 1]);
   await client.close();
-  const again = connectNodes(
-    nodes.map(({ url }) => url),
-    { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs },
-  );
+  const again = connectNodes(() => nodes.map(({ url }) => url), {
+    timeoutMs: TIMEOUT_MS,
+    nowMs: () => clockMs,
+  });
   nodes[0].state.refusal = null;
   await again.call('getEpochInfo', []);
   nodes[0].state.refusal = -32_602;
@@ -76,4 +74,19 @@ test('what a node says of itself sends the call on, and what it says of the ques
   nodes[0].state.refusal = null;
   assert.equal(askedOf(1), 1);
   await again.close();
+});
+
+test('other nodes are asked once they are named, and a call that runs at the old one is answered', async () => {
+  let urls = [nodes[0].url];
+  const named = connectNodes(() => urls, { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs });
+  const letGo = nodes[0].hold();
+  const running = named.call('getTransaction', ['of nobody']);
+  await until('the first node to be asked', () => nodes[0].state.asked.get('getTransaction') === 1);
+  urls = [nodes[1].url];
+  await named.call('getEpochInfo', []);
+  assert.deepEqual([askedOf(0), askedOf(1)], [0, 1]);
+  letGo();
+  assert.equal(await running, null);
+  await named.close();
+  await client.close();
 });

@@ -56,12 +56,11 @@ export function openSolanaYield(
   },
 ): Part {
   const { treasury, sinceSlot } = settings;
-  const { furtherNodes } = secrets.reveal();
   const { baseUrl: rpcUrl } = upstreams.solana;
   if (treasury === null || sinceSlot === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
   const { sql } = house.pools;
-  const node = openNode([rpcUrl, ...furtherNodes], nowMs);
+  const node = openNode(() => [rpcUrl, ...secrets.reveal().furtherNodes], nowMs);
   const portal = neverBack(openPortal(node, { treasury, sinceSlot, nowMs }), nowMs);
   const moves = createMoves(sql, nowMs);
   const fees = createFees(sql, nowMs);

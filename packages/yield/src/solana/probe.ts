@@ -16,7 +16,7 @@ const UNITS = 40_000;
 
 /** @param url of one node */
 export async function probeNode(url: string, nowMs: () => number): Promise<ProbedMethod[]> {
-  const node = openNode([url], nowMs);
+  const node = openNode(() => [url], nowMs);
   try {
     return await probed(node);
   } finally {

@@ -18,6 +18,7 @@ export const MPP = declare({
       shape: list(z.string().min(32, 'must have at least 32 characters each')),
       fallback: '',
       secret: true,
+      renewed: true,
     },
     tempoRpcUrl: {
       name: 'MPP_TEMPO_RPC_URL',

@@ -69,41 +69,58 @@ export function digestOf(rawBody: Buffer | undefined): string | null {
     : createHash('sha256').update(rawBody).digest('base64url');
 }
 
-/** @param options.secretKeys the first makes challenges; all of them recognize challenges */
+/** @param options.secretKeys the first makes challenges; all of them recognize challenges. Others may be in force at any time */
 export function openChallenges(
   methods: Methods,
   options: {
     realm: string;
-    secretKeys: readonly [string, ...string[]];
+    secretKeys(): readonly string[];
     sandbox: boolean;
     nowMs(): number;
   },
 ): Challenges {
   const { realm, secretKeys, sandbox, nowMs } = options;
-  const libraries = onceLoaded(async () => {
-    const offered = await libraryMethods(methods);
-    const open = (secretKey: string) =>
-      Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
-    const [current, ...earlier] = secretKeys;
-    return { payments: open(current), earlier: new Map(earlier.map((key) => [key, open(key)])) };
-  });
-  const patternOf = patternsOf(async () => (await libraries()).payments, secretKeys[0], sandbox);
-
+  const offered = onceLoaded(() => libraryMethods(methods));
+  const signedWith = (keys: readonly string[]) => {
+    const libraries = onceLoaded(async () => {
+      const all = (await offered()) as never;
+      return keys.map(
+        (secretKey) => Mppx.create({ realm, secretKey, methods: all }) as unknown as MppxServer,
+      );
+    });
+    /** The library that a secret is of; the one that makes challenges for a secret that is none of these. */
+    const libraryOf = async (secretKey: string | undefined) => {
+      const opened = await libraries();
+      const found = opened[Math.max(0, keys.indexOf(secretKey ?? ''))];
+      if (found === undefined) throw new Error('challenges need a secret');
+      return found;
+    };
+    const [current = ''] = keys;
+    return { keys, libraryOf, patternOf: patternsOf(() => libraryOf(current), current, sandbox) };
+  };
+  let known = signedWith(secretKeys());
+  /** The secrets in force, with what was made of them. */
+  const signing = () => {
+    const keys = secretKeys();
+    if (keys !== known.keys) known = signedWith(keys);
+    return known;
+  };
   /** The secret that made a challenge; undefined for a challenge that is not ours. */
   const secretOf = (challenge: MppCredential['challenge']) =>
-    secretKeys.find((secretKey) => isMadeWith(secretKey, challenge));
+    signing().keys.find((secretKey) => isMadeWith(secretKey, challenge));
 
   return {
     isOurs: (challenge) => secretOf(challenge) !== undefined,
     async make(quote, { headers, rawBody }, taken) {
       if (taken.length === 0) return { headers: {}, body: { ...UNPAID } };
+      const { keys, libraryOf, patternOf } = signing();
       const digest = digestOf(rawBody);
       // Without a nonce two challenges of the same millisecond would be equal.
       const opaque = { n: randomUUID(), ...(digest === null ? {} : { b: digest }) };
       const accepted = headers['accept-payment'];
       // When the caller names methods, the library decides by its own rules which of them to offer.
       if (typeof accepted === 'string')
-        return madeByLibrary((await libraries()).payments, quote, taken, { sandbox, opaque, accepted });
+        return madeByLibrary(await libraryOf(keys[0]), quote, taken, { sandbox, opaque, accepted });
       const pattern = await patternOf(quote, taken);
       const { header, ids } = pattern.template.fresh({ _mppx_scope: scopeOf(quote), ...opaque }, nowMs());
       return {
@@ -113,8 +130,7 @@ export function openChallenges(
     },
     async validate(credential, quote) {
       const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
-      const { payments, earlier } = await libraries();
-      const library = earlier.get(secretOf(credential.challenge) ?? '') ?? payments;
+      const library = await signing().libraryOf(secretOf(credential.challenge));
       const url = new URL(pathOf(quote), `https://${realm}`);
       const capturedRequest = { headers: new Headers(), hasBody: true, method: 'POST', url };
       const request = { amount: amountOf(quote) };

@@ -38,7 +38,9 @@ export function openMpp(
 } {
   const { pools, baseUrl, sandbox, shelf, logger, nowMs } = house;
   const { x402, gas, settlement } = needs;
-  const mpp = openMppRail({ ...settings, ...secrets.reveal() }, new URL(baseUrl).hostname, {
+  const secretKeys = () => secrets.reveal().secretKeys;
+  const config = { ...settings, ...secrets.reveal(), secretKeys };
+  const mpp = openMppRail(config, new URL(baseUrl).hostname, {
     sql: pools.sql,
     evm: x402.authorizations(CHAIN_ID),
     gas,

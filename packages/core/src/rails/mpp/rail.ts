@@ -21,9 +21,9 @@ interface MppConfig {
   methods: readonly MethodName[];
   /**
    * At least 32 characters each, and the same on all replicas. The first makes challenges; all of them recognize
-   * challenges.
+   * challenges. They may be others at any time, and never none once there is one.
    */
-  secretKeys: readonly string[];
+  secretKeys(): readonly string[];
   tempoRpcUrl: string;
   /** Null when Tempo is not offered. */
   tempoRecipient: Hex | null;
@@ -62,8 +62,7 @@ export function openMppRail(
   parts: TempoNeeds & { evm: AuthorizationSettler | null },
 ): MppRail | null {
   const { methods: names, tempoRpcUrl: rpcUrl, tempoRecipient: recipient, tempoCurrency: currency } = config;
-  const [first, ...others] = config.secretKeys;
-  if (names.length === 0 || first === undefined) return null;
+  if (names.length === 0 || config.secretKeys().length === 0) return null;
   // What was paid on a chain is looked up there for as long as the chain is configured, whether or not it is offered.
   const configured = recipient === null ? null : { rpcUrl, recipient, currency };
   const methods = {
@@ -73,7 +72,7 @@ export function openMppRail(
   };
   const challenges = openChallenges(methods, {
     realm,
-    secretKeys: [first, ...others],
+    secretKeys: config.secretKeys,
     sandbox: parts.sandbox,
     nowMs: parts.nowMs,
   });
