@@ -20,7 +20,8 @@ export type Part =
   | 'p'
   | 'q'
   | 'r'
-  | 's';
+  | 's'
+  | 't';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -77,6 +78,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   q: '(q) a server with every service : with ping alone',
   r: '(r) messages of a webhook, each stored and noted : the same signed posts by standardwebhooks and undici, nothing stored',
   s: '(s) paid routes of an API that is sold by configuration : the same bytes passed on for nothing, and a server with one route',
+  t: '(t) paid calls of which one in a hundred is traced to a collector : the same without traces',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

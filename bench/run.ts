@@ -26,6 +26,7 @@ import { createResources, type Resources } from './resources.ts';
 import { measureRoutes } from './routes.ts';
 import { measureSolanaPortal } from './solana-portal.ts';
 import { measureToolCalls } from './tool-calls.ts';
+import { measureTraces } from './traces.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 import { measureWebhooks } from './webhooks.ts';
@@ -50,9 +51,10 @@ const PARTS: readonly Part[] = [
   'q',
   'r',
   's',
+  't',
 ];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n' +
   '       npm run bench -- --only names --list <file of names>…\n';
 
@@ -124,6 +126,7 @@ const BESIDE_LOAD = [
   { part: 'n', title: 'paid tool calls against the same over HTTP', measure: measureToolCalls },
   { part: 'o', title: 'the Solana portal against its node', measure: measureSolanaPortal },
   { part: 's', title: 'routes of another API against the same bytes for nothing', measure: measureRoutes },
+  { part: 't', title: 'paid calls of which one in a hundred is traced', measure: measureTraces },
 ] as const;
 
 /** Parts that bring a load of their own. */
