@@ -66,6 +66,16 @@ export const RECOVERY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/yield/src/solana/keeper.ts',
+    tests: ['apps/shop/test/yield/solana-yield-confirm.test.ts'],
+    bugs: [
+      [
+        "    if (landed !== 'unreadable' && (await book.awaitsFee(landed)) && (await walk.again(each))) continue;\n",
+        '',
+      ],
+    ],
+  },
+  {
     file: 'packages/core/src/http/shut.ts',
     tests: ['packages/core/src/http/shut.test.ts'],
     bugs: [

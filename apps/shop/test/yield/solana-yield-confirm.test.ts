@@ -487,6 +487,23 @@ test('a deposit that nobody confirms is found by its fee, with the withdrawal th
   assert.deepEqual((await refunds(wallet)).refunds, [], 'what a withdrawal pays is no fee of a deposit');
 });
 
+/** A payment of the treasury's to a wallet, which says that it sends a fee back. */
+async function refundScript(
+  wallet: Address,
+  fee: string,
+  { signer = node.treasury, amount = FEE }: { signer?: Address; amount?: bigint } = {},
+): Promise<Script> {
+  const { usdc } = await ownAccountsOf(wallet);
+  return {
+    signers: [signer],
+    steps: [
+      transferUsdc({ owner: signer, from: node.treasuryAccount, to: usdc, amountRaw: amount }),
+      memoStep(`refund ${fee}`),
+    ],
+    tokens: { [usdc]: [USDC_MINT, 0n, amount], [node.treasuryAccount]: [USDC_MINT, amount, 0n] },
+  };
+}
+
 test('a fee whose deposit failed or never came is listed for refund, until the treasury sends it back', async () => {
   for (const failed of [true, false]) {
     const wallet = await newWallet();
@@ -509,26 +526,12 @@ test('a fee whose deposit failed or never came is listed for refund, until the t
       [['5.000000 USDC', `Send it from ${node.treasury} with this memo: refund ${fee}`]],
     );
 
-    const { usdc } = await ownAccountsOf(wallet);
-    const refund = (signers: readonly string[], amount: bigint): Script => ({
-      signers,
-      steps: [
-        transferUsdc({
-          owner: signers[0] as Address,
-          from: node.treasuryAccount,
-          to: usdc,
-          amountRaw: amount,
-        }),
-        memoStep(`refund ${fee}`),
-      ],
-      tokens: { [usdc]: [USDC_MINT, 0n, amount], [node.treasuryAccount]: [USDC_MINT, amount, 0n] },
-    });
     // Neither anybody else's word nor less than was paid ends it.
-    node.land(refund([await newWallet()], FEE));
-    node.land(refund([node.treasury], FEE - 1n));
+    node.land(await refundScript(wallet, fee, { signer: await newWallet() }));
+    node.land(await refundScript(wallet, fee, { amount: FEE - 1n }));
     await keep();
     assert.equal((await refunds(wallet)).refunds[0]?.status, 'refund_due');
-    const sent = node.land(refund([node.treasury], FEE));
+    const sent = node.land(await refundScript(wallet, fee));
     await keep();
     const [ended] = (await refunds(wallet)).refunds;
     assert.deepEqual([ended.status, ended.refundTxSignature], ['refunded', sent]);
@@ -538,6 +541,59 @@ test('a fee whose deposit failed or never came is listed for refund, until the t
       [],
     );
   }
+});
+
+/** Keeps what the portal's tables hold. @returns what puts it back, as a restored backup has it */
+async function keepTables(): Promise<() => Promise<void>> {
+  const { patient } = database;
+  const tables = await patient<{ name: string }[]>`
+    select table_name as name from information_schema.tables where table_name like 'solana\\_yield\\_%'`;
+  assert(tables.length >= 6);
+  for (const { name } of tables) await patient.unsafe(`create table kept_${name} as select * from ${name}`);
+  return () =>
+    patient.begin(async (transaction) => {
+      await transaction.unsafe(`truncate ${tables.map(({ name }) => name).join(', ')}`);
+      for (const { name } of tables)
+        await transaction.unsafe(`insert into ${name} select * from kept_${name}; drop table kept_${name}`);
+    });
+}
+
+test('a database restored to yesterday reads on the chain what came since: nothing counts twice, no fee is due again', async () => {
+  await keep();
+  const putBack = await keepTables();
+  const [saver, leaver] = [await newWallet(), await newWallet()];
+  const feeOfSaver = node.land(await feeScript(saver, node.treasuryAccount, FEE));
+  const signature = await deposited(saver);
+  assert.equal((await confirm(saver, signature)).body.verificationStatus, 'confirmed');
+  const script = { ...(await feeScript(leaver, node.treasuryAccount, FEE)), slot: node.state.slot };
+  const fee = node.land(script);
+  await keep();
+  node.state.slot += 2_000;
+  await keep();
+  assert.equal((await refunds(leaver)).refunds[0]?.status, 'refund_due');
+  const sent = node.land(await refundScript(leaver, fee));
+  await keep();
+  assert.equal((await refunds(leaver)).refunds[0]?.refundTxSignature, sent);
+
+  await putBack();
+  assert.deepEqual([(await movesOf(saver)).length, (await refunds(leaver)).refunds], [0, []]);
+  // The node does not show the fee at first, though it shows the refund that follows.
+  node.hide(fee);
+  await keep();
+  assert.deepEqual((await refunds(leaver)).refunds, []);
+  node.land({ ...script, signature: fee });
+  for (const replica of [0, 1, 0]) {
+    await keep(replica);
+    assert.equal((await refunds(leaver)).dueRaw, '0', 'it would be sent back a second time');
+  }
+  assert.deepEqual([...(await movesOf(saver))], [{ kind: 'deposit', usdc: NET, collateral: COLLATERAL }]);
+  const again = await confirm(saver, signature);
+  assert.deepEqual(
+    [again.body.verificationStatus, again.body.feeTxSignature, (await movesOf(saver)).length],
+    ['confirmed', feeOfSaver, 1],
+  );
+  const [ended] = (await refunds(leaver)).refunds;
+  assert.deepEqual([ended.status, ended.refundTxSignature], ['refunded', sent]);
 });
 
 test('a hundred stray payments hide no refund of a deposit that failed, and are paged', async () => {

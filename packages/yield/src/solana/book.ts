@@ -51,6 +51,12 @@ export function createBook(parts: {
   }
 
   return {
+    /** Whether it is a payment of the treasury's that names a fee which nobody has read yet. */
+    async awaitsFee(landed: Landed): Promise<boolean> {
+      if (landed.err !== null || !landed.signers.includes(portal.treasury)) return false;
+      return !(await fees.areKnown(memosIn(landed)));
+    },
+
     /**
      * Writes down all that a transaction did which landed and succeeded.
      *

@@ -188,6 +188,14 @@ function told(sql: Database) {
         SELECT * FROM solana_yield_fees WHERE signature IN ${sql(signatures)} AND state IN ('waiting', 'unused')`;
     },
 
+    /** Whether each of these signatures is that of a known fee. */
+    async areKnown(signatures: readonly string[]): Promise<boolean> {
+      const named = [...new Set(signatures)];
+      if (named.length === 0) return true;
+      const known = await sql`SELECT 1 FROM solana_yield_fees WHERE signature IN ${sql(named)}`;
+      return known.length === named.length;
+    },
+
     /** A wallet's fees without a deposit, the newest first. @param page.after the last one of the page before; null: from the newest */
     async ofWallet(wallet: string, page: { after: string | null; most: number }): Promise<Fee[]> {
       return sql<Fee[]>`

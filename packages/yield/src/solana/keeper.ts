@@ -182,6 +182,8 @@ async function readListed(parts: KeeperParts, stopping?: AbortSignal): Promise<n
         );
       continue;
     }
+    // The fee may be in another's hands, or not listed yet: the refund would be for nothing, and the fee due back for ever.
+    if (landed !== 'unreadable' && (await book.awaitsFee(landed)) && (await walk.again(each))) continue;
     if (landed !== 'unreadable') await book.enter(landed, true);
     await walk.isRead(each);
   }

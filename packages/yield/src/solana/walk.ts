@@ -26,7 +26,8 @@ interface Cursor {
 
 export interface Unread {
   signature: string;
-  /** How often it was asked for and not shown. */
+  slot: bigint;
+  /** How often it was asked for and not shown, or came before what it is about. */
   tries: number;
 }
 
@@ -34,7 +35,7 @@ const QUEUE: QueueShape = {
   name: 'solana-payments',
   table: 'solana_yield_unread',
   key: ['signature'],
-  columns: ['tries'],
+  columns: ['tries', 'slot'],
   // A node that is silent takes none of the tries.
   attempts: null,
   leaseMs: 120_000,
@@ -122,14 +123,17 @@ function listedOf(sql: Database, nowMs: () => number) {
   return {
     queue,
 
-    /** Takes listed ones to look at. */
-    takeUnread: (most: number): Promise<Held<Unread>[]> => queue.claim(most),
+    /** Takes listed ones to look at, the oldest first: a refund is read after the fee that it sends back. */
+    async takeUnread(most: number): Promise<Held<Unread>[]> {
+      const taken = await queue.claim(most);
+      return taken.sort((one, other) => Number(one.slot) - Number(other.slot));
+    },
 
     async isRead(unread: Held<Unread>): Promise<void> {
       await queue.settle(unread, { isFact: true });
     },
 
-    /** It is listed, and the node does not show it. @returns false: given up, having been asked for often enough */
+    /** It is listed, and cannot be read now. @returns false: given up, having been asked for often enough */
     async again(unread: Held<Unread>): Promise<boolean> {
       const tries = unread.tries + 1;
       if (tries >= MAX_TRIES) return !(await queue.settle(unread));
