@@ -81,23 +81,7 @@ export function openChallenges(
 ): Challenges {
   const { realm, secretKeys, sandbox, nowMs } = options;
   const offered = onceLoaded(() => libraryMethods(methods));
-  const signedWith = (keys: readonly string[]) => {
-    const libraries = onceLoaded(async () => {
-      const all = (await offered()) as never;
-      return keys.map(
-        (secretKey) => Mppx.create({ realm, secretKey, methods: all }) as unknown as MppxServer,
-      );
-    });
-    /** The library that a secret is of; the one that makes challenges for a secret that is none of these. */
-    const libraryOf = async (secretKey: string | undefined) => {
-      const opened = await libraries();
-      const found = opened[Math.max(0, keys.indexOf(secretKey ?? ''))];
-      if (found === undefined) throw new Error('challenges need a secret');
-      return found;
-    };
-    const [current = ''] = keys;
-    return { keys, libraryOf, patternOf: patternsOf(() => libraryOf(current), current, sandbox) };
-  };
+  const signedWith = (keys: readonly string[]) => challengesOf(keys, { realm, sandbox, offered });
   let known = signedWith(secretKeys());
   /** The secrets in force, with what was made of them. */
   const signing = () => {
@@ -141,6 +125,27 @@ export function openChallenges(
       }
     },
   };
+}
+
+/** The library for each of some secrets. @param keys the first makes challenges */
+function challengesOf(
+  keys: readonly string[],
+  about: { realm: string; sandbox: boolean; offered(): Promise<unknown[]> },
+) {
+  const { realm, sandbox, offered } = about;
+  const libraries = onceLoaded(async () => {
+    const methods = (await offered()) as never;
+    return keys.map((secretKey) => Mppx.create({ realm, secretKey, methods }) as unknown as MppxServer);
+  });
+  /** The library of a secret; that of the first one for a secret that is none of these. */
+  const libraryOf = async (secretKey: string | undefined) => {
+    const opened = await libraries();
+    const found = opened[Math.max(0, keys.indexOf(secretKey ?? ''))];
+    if (found === undefined) throw new Error('challenges need a secret');
+    return found;
+  };
+  const [current = ''] = keys;
+  return { keys, libraryOf, patternOf: patternsOf(() => libraryOf(current), current, sandbox) };
 }
 
 /** Keeps one 402 of the library for each quote and the methods that can pay it now. */
