@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { loadServices } from '../../../../packages/catalogue/src/services/registry.ts';
+import { bucketNamedBy } from '../../../../packages/core/src/keys/api-key.ts';
 import { transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, callsOf } from '../fire/money.fixture.ts';
@@ -60,7 +61,12 @@ const buy = (on: { url: string }, key: string, once?: string, body: object = { n
   );
 const facts = (key: string, on: { url: string } = here) =>
   jsonOf(fetch(`${on.url}/api/keys/me`, { headers: { 'x-api-key': key } }));
-const held = async (key: string) => balanceOf(database.sql, await accountOf(database.sql, key));
+/** Every key whose balance was asked for. */
+const seen = new Set<string>();
+const held = async (key: string) => {
+  seen.add(key);
+  return balanceOf(database.sql, await accountOf(database.sql, key));
+};
 
 /** One round of the job that ends what a crash left. */
 async function round(server: TestServer = here): Promise<void> {
@@ -477,6 +483,15 @@ test('a sold key lies in the bucket of its buyer, whatever bucket that is, and n
   assert.ok(new Set(rows.map(({ buyer }) => buyer)).size > 1);
   for (const { buyer, bought, named, key } of rows)
     assert.deepEqual([bought, named, key], [buyer, buyer, buyer]);
+  let sold = 0;
+  for (const apiKey of seen) {
+    const [row] = await database.sql<{ named: number }[]>`
+      select key_bucket as named from sold_keys where account_id = ${String(await accountOf(database.sql, apiKey))}`;
+    if (row === undefined) continue;
+    assert.equal(bucketNamedBy(apiKey), row.named);
+    sold += 1;
+  }
+  assert.ok(sold >= 5);
 });
 
 test('the books balance, and say so of no other', async () => {
