@@ -10,6 +10,7 @@ import { analyse } from '../packages/catalogue/src/code-analysis/analyse.ts';
 import {
   measureAuditSet,
   measureLaterSets,
+  measureThirdSet,
 } from '../packages/catalogue/src/code-analysis/audit-set.fixture.ts';
 import { readSource } from '../packages/catalogue/src/code-analysis/compiler.ts';
 import { type FindingClass, RULES } from '../packages/catalogue/src/code-analysis/rules/finding.ts';
@@ -84,9 +85,13 @@ const JUDGED = new Map(
  */
 export function measureAudit(corpus: string, clean: readonly string[], solhint: string | null): string {
   const file = join(corpus, 'vulnerabilities.json');
-  const ownSet = ['**Textbook holes, tuned and untuned**', '', measureAuditSet(), measureLaterSets()].join(
-    '\n',
-  );
+  const ownSet = [
+    '**Textbook holes, tuned and untuned**',
+    '',
+    measureAuditSet(),
+    measureLaterSets(),
+    measureThirdSet(),
+  ].join('\n');
   if (!existsSync(file)) {
     return `${ownSet}\n(audit) not measured: there is no ${file}. It is SmartBugs Curated, https://github.com/smartbugs/smartbugs-curated.\n`;
   }

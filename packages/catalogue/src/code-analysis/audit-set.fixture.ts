@@ -1,7 +1,8 @@
 /**
  * Textbook holes and their clean twins, in `audit-set/`, and what the audit finds in them. The samples in `tuned/` were at hand while its
- * rules were written; those in `untuned/` were written before the rules and looked at by none of them. The other three folders
- * are of a second round, in other styles: old compilers, several files, libraries, assembly, custom errors.
+ * rules were written; those in `untuned/` were written before the rules and looked at by none of them. Three folders are of a
+ * second round, in other styles: old compilers, several files, libraries, assembly, custom errors. `pools-tuned` and
+ * `pools-untuned` are of a third, dealt out in turn before a rule for them was written.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +13,9 @@ import type { Finding } from './rules/finding.ts';
 const FOLDER = join(import.meta.dirname, 'audit-set');
 const HALVES = ['tuned', 'untuned'] as const;
 const LATER = ['styles-tuned', 'styles-untuned', 'last-untuned'] as const;
-export type Half = (typeof HALVES)[number] | (typeof LATER)[number];
+/** The third round: prices of the moment, and sums that wrap in assembly. */
+const THIRD = ['pools-tuned', 'pools-untuned'] as const;
+export type Half = (typeof HALVES)[number] | (typeof LATER)[number] | (typeof THIRD)[number];
 /** A finding on a neighbouring line counts too, because a statement may be broken in two. */
 const NEAR_LINES = 1;
 const HOLE = /\/\/ !/;
@@ -100,6 +103,11 @@ export function judged(sample: Sample): Outcome {
 /** The table of the second round, as Markdown. */
 export function measureLaterSets(): string {
   return measureAuditSet(LATER);
+}
+
+/** The table of the third round, as Markdown. */
+export function measureThirdSet(): string {
+  return measureAuditSet(THIRD);
 }
 
 /** The table of some halves, as Markdown. */
