@@ -15,10 +15,12 @@ import { reentrancy } from './rules/reentrancy.ts';
 import { reliedOn, settings, termsOf } from './rules/settings.ts';
 import { sharePrice } from './rules/shares.ts';
 import { signatures } from './rules/signatures.ts';
+import { marketsOf, spotPrices } from './rules/spot-prices.ts';
 import { shadowedState, shortAddresses, uninitialisedPointers } from './rules/storage.ts';
 import { tokenFlow } from './rules/tokens.ts';
 import { stalePrices, trades } from './rules/trades.ts';
 import { delegatedParts, openUpgradeHooks, upgrades } from './rules/upgrades.ts';
+import { wraps } from './rules/wraps.ts';
 import type { Contract, Program } from './syntax/tree.ts';
 
 /** More than this of one program is told by number alone. */
@@ -75,12 +77,14 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
   const terms = termsOf(contract);
   const guarded = authorityVariables(contract);
   const open = openParts(contract);
+  const markets = marketsOf(contract, program);
   for (const entry of entriesOf(contract)) {
     const ofEntry: Finding[] = [];
     const unseen = walkEntry(contract, entry, [
       reentrancy(contract, entry, program.minor, ofEntry),
       accessControl(contract, entry, guarded, open, ofEntry),
       arithmetic(contract, entry, program.minor, ofEntry),
+      wraps(contract, entry, program, ofEntry),
       forcedPayments(contract, entry, ofEntry),
       ordering(contract, entry, ofEntry),
       tokenFlow(contract, entry, ofEntry),
@@ -91,6 +95,7 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
       sharePrice(contract, entry, ofEntry),
       callbacks(contract, entry, ofEntry),
       trades(contract, entry, ofEntry),
+      spotPrices(contract, entry, markets, ofEntry),
       payments(contract, entry, ofEntry),
       encoding(contract, entry, ofEntry),
     ]);

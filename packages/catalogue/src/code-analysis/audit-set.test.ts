@@ -27,10 +27,13 @@ const RULES_OF: Readonly<Record<string, readonly string[]>> = {
   tokens: ['unchecked-transfer', 'exact-balance', 'locked-ether', 'stale-price'],
   upgrade: ['unprotected-upgrade', 'untrusted-delegatecall'],
   'value-in-loop': ['value-in-loop'],
+  'spot-price': ['spot-price'],
+  'assembly-wrap': ['overflow'],
 };
 
 describe('textbook holes that the rules were written with', () => {
-  for (const sample of [...samples('tuned'), ...samples('styles-tuned')]) {
+  const tuned = [...samples('tuned'), ...samples('styles-tuned'), ...samples('pools-tuned')];
+  for (const sample of tuned) {
     it(`${sample.kind}, ${sample.weak ? 'weak' : 'clean'}: ${sample.name}`, () => {
       const { found, alarms, compilerError } = judged(sample);
       assert.equal(compilerError, null);

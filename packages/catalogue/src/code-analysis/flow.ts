@@ -6,6 +6,7 @@
 import {
   authorities,
   type Bound,
+  bindParts,
   certainly,
   type Frame,
   isKept,
@@ -420,6 +421,7 @@ function bindAssigned(
   { operator, left, right }: Extract<Expression, { kind: 'assignment' }>,
   frame: Frame,
 ): void {
+  if (operator === '=') bindParts({ left, right }, frame);
   if (operator !== '=' || left.kind !== 'name' || left.target?.kind !== 'variable') return;
   const { target } = left;
   // What a variable stands for must not stand for itself.

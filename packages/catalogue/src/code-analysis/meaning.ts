@@ -10,6 +10,7 @@ import {
   isBuiltin,
   type Place,
   type Routine,
+  type Statement,
   statementsWithin,
   type Variable,
 } from './syntax/tree.ts';
@@ -166,10 +167,7 @@ export function returned(call: Call, frame: Frame): Bound[] {
   });
   const found: Bound[] = [];
   for (const statement of statementsWithin(routine.body)) {
-    if (statement.kind === 'declaration' && statement.initial !== null && statement.variables.length === 1) {
-      const [only] = statement.variables;
-      if (only != null) inner.bindings.set(only, { expression: statement.initial, frame: inner });
-    }
+    bindWithin(statement, inner);
     if (statement.kind === 'return' && statement.value !== null)
       found.push({ expression: statement.value, frame: inner });
     if (statement.kind === 'expression' && statement.expression.kind === 'assignment') {
@@ -180,6 +178,43 @@ export function returned(call: Call, frame: Frame): Bound[] {
     }
   }
   return found;
+}
+
+/** A frame in which a routine is looked at by itself: its local names mean what they are declared with. */
+export function frameWithin(contract: Contract, routine: Routine): Frame {
+  const frame: Frame = {
+    contract,
+    entry: routine,
+    routine,
+    bindings: new Map(),
+    origins: new Map(),
+    trail: [],
+    depth: 0,
+  };
+  for (const statement of statementsWithin(routine.body)) bindWithin(statement, frame);
+  return frame;
+}
+
+/** Notes what a statement of a routine makes its local names stand for, or come from where they are parts of one value. */
+function bindWithin(statement: Statement, frame: Frame): void {
+  if (statement.kind === 'declaration' && statement.initial !== null) {
+    const known = statement.variables.length === 1 ? frame.bindings : frame.origins;
+    for (const each of statement.variables)
+      if (each !== null) known.set(each, { expression: statement.initial, frame });
+  }
+  if (statement.kind === 'expression' && statement.expression.kind === 'assignment')
+    bindParts(statement.expression, frame);
+}
+
+/** Notes where the names come from that a tuple is assigned to. */
+export function bindParts(
+  { left, right }: Pick<Extract<Expression, { kind: 'assignment' }>, 'left' | 'right'>,
+  frame: Frame,
+): void {
+  if (left.kind !== 'tuple' || left.items.length < 2) return;
+  for (const item of left.items)
+    if (item?.kind === 'name' && item.target?.kind === 'variable' && item.target.scope !== 'state')
+      frame.origins.set(item.target, { expression: right, frame });
 }
 
 /** Whether an expression is whoever called the contract. */

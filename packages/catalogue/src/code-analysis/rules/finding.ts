@@ -24,6 +24,7 @@ export const FINDING_CLASSES = [
   'slippage',
   'share-price',
   'oracles',
+  'price-manipulation',
 ] as const;
 export type FindingClass = (typeof FINDING_CLASSES)[number];
 
@@ -34,11 +35,11 @@ export const TYPED_CLASSES: ReadonlySet<FindingClass> = new Set([
   'encoding',
   'slippage',
   'share-price',
+  'price-manipulation',
 ]);
 
 /** Kinds of weakness that no rule looks for, each with what it is. */
 export const UNEXAMINED_CLASSES = {
-  'price-manipulation': 'a price that somebody moves within a transaction, as by a flash loan',
   'unusual-tokens': 'tokens that take a fee, change balances by themselves, or can be blocked',
   'read-only-reentrancy': 'another contract that reads a state which is about to change',
   'cross-chain': 'messages from other chains',
@@ -401,6 +402,14 @@ export const RULES = {
     swc: null,
     why: 'A feed that has stopped goes on to answer its last price.',
     remedy: 'Compare the time of the answer with the present, and refuse what is old or not above zero.',
+  },
+  'spot-price': {
+    class: 'price-manipulation',
+    title: 'A price that a trade in the same transaction moves',
+    swc: null,
+    why: 'Whoever trades or borrows enough moves the market, calls this, and moves it back, all in one transaction.',
+    remedy:
+      'Use a mean over time of a deep market or a feed, or refuse where the present price is far from it.',
   },
 } as const satisfies Record<string, RuleFacts>;
 export type RuleId = keyof typeof RULES;

@@ -197,6 +197,7 @@ function bounds({ condition, frame: at }: Check, name: Variable, bits: number): 
     return [part.left, part.right].some((side, i) => {
       const other = bare(i === 0 ? part.right : part.left);
       if (isZeroLiteral(other, at) || isWider(other, bits)) return false;
+      if (isNamed(bare(side), name)) return true;
       for (const { expression: one } of namesIn(side, at))
         if (one.kind === 'name' && one.target === name) return true;
       return false;
@@ -241,7 +242,9 @@ function divisorOf(
 ): { expression: Expression; frame: Frame } | null {
   const { expression: meant, frame: at } = meaning(expression, frame);
   if (depth > 3) return null;
-  if (meant.kind === 'binary' && meant.operator === '/') return { expression: meant.right, frame: at };
+  // A numerator that was shifted left carries its fraction.
+  if (meant.kind === 'binary' && meant.operator === '/')
+    return isShifted(meant.left, at) ? null : { expression: meant.right, frame: at };
   const divided = libraryOperands(meant, 'div');
   if (divided !== null) return { expression: divided[1], frame: at };
   if (meant.kind === 'binary' && meant.operator === '*')
@@ -255,6 +258,11 @@ function divisorOf(
     if (found !== null) return found;
   }
   return null;
+}
+
+function isShifted(numerator: Expression, frame: Frame): boolean {
+  const { expression } = meaning(numerator, frame);
+  return expression.kind === 'binary' && expression.operator === '<<';
 }
 
 function literalsAlone(expression: Expression): boolean {

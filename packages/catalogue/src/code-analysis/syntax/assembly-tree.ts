@@ -5,6 +5,7 @@ import {
   type Declaration,
   type Expression,
   type Place,
+  type Routine,
   type Statement,
   type Variable,
 } from './tree.ts';
@@ -48,6 +49,7 @@ class Reader {
   /** References to names outside of the assembly, by where they stand. */
   private readonly outer: ReadonlyMap<string, Raw>;
   private scopes: Map<string, Variable>[] = [];
+  private functions: Map<string, Routine>[] = [];
 
   constructor(raw: Raw, around: Around) {
     this.around = around;
@@ -56,9 +58,48 @@ class Reader {
 
   block(node: Raw): Statement {
     this.scopes = [new Map(), ...this.scopes];
-    const statements = list(node.statements).map((each) => this.statement(each));
+    this.functions = [new Map(), ...this.functions];
+    const all = list(node.statements);
+    const defined = all.filter(({ nodeType }) => nodeType === 'YulFunctionDefinition');
+    // A function may be called before the place where it stands.
+    for (const each of defined) this.functions[0]?.set(String(each.name), this.head(each));
+    for (const each of defined) this.define(each);
+    const statements = all.filter((each) => !defined.includes(each)).map((each) => this.statement(each));
+    this.functions = this.functions.slice(1);
     this.scopes = this.scopes.slice(1);
     return { kind: 'block', statements, unchecked: false, place: this.around.place(node) };
+  }
+
+  /** A function of assembly, without what it does. */
+  head(node: Raw): Routine {
+    const place = this.around.place(node);
+    const variables = (given: unknown, scope: 'parameter' | 'return') =>
+      list(given).map((each) => ({ ...this.variable(each), scope }));
+    return {
+      kind: 'routine',
+      role: 'function',
+      name: String(node.name),
+      visibility: 'internal',
+      mutability: 'nonpayable',
+      parameters: variables(node.parameters, 'parameter'),
+      returns: variables(node.returnVariables, 'return'),
+      invocations: [],
+      body: null,
+      contract: null,
+      place,
+      head: place,
+    };
+  }
+
+  /** Reads what a function of assembly does; it sees its own names alone, and other functions. */
+  define(node: Raw): void {
+    const routine = this.functions[0]?.get(String(node.name));
+    if (routine === undefined) return;
+    const outside = this.scopes;
+    const own = [...routine.parameters, ...routine.returns];
+    this.scopes = [new Map(own.map((each) => [each.name, each]))];
+    routine.body = this.block(node.body as Raw);
+    this.scopes = outside;
   }
 
   statement(node: Raw): Statement {
@@ -152,7 +193,13 @@ class Reader {
   }
 
   local(node: Raw): Variable {
-    const made: Variable = {
+    const made = this.variable(node);
+    this.scopes[0]?.set(made.name, made);
+    return made;
+  }
+
+  variable(node: Raw): Variable {
+    return {
       kind: 'variable',
       name: String(node.name),
       type: '',
@@ -164,8 +211,6 @@ class Reader {
       contract: null,
       place: this.around.place(node),
     };
-    this.scopes[0]?.set(made.name, made);
-    return made;
   }
 
   suffixOf(node: Raw): string {
@@ -199,6 +244,11 @@ class Reader {
     const name = instructionOf(node);
     const args = list(node.arguments).map((each) => this.expression(each));
     const [first, second, third] = args;
+    const defined = this.functions.find((each) => each.has(name))?.get(name);
+    if (defined !== undefined) {
+      const call = this.plainCall(name, args, common);
+      return { ...call, callee: { kind: 'name', name, target: defined, ...common } };
+    }
     const builtin = (of: string, member: string, type: string): Expression => ({
       kind: 'member',
       of: { kind: 'name', name: of, target: null, ...common },
