@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { z } from 'zod';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
 import type { FireDetection } from '../../upstreams/adapters/firms.ts';
 import { VEGETATION_INDEX } from '../../upstreams/adapters/modis.ts';
@@ -341,6 +342,25 @@ describe('land-use', () => {
       [data.dominantType, data.typeAtPoint, data.pixels, data.unclassifiedPixels, data.year, data.areaKm2],
       ['cropland', null, 3, 1, 2024, 0.64],
     );
+  });
+
+  it('asks for one map alone, and names it', async () => {
+    const asked: string[] = [];
+    const { data } = await run(landUse, { lat: 0, lon: 0 }, {
+      modis: {
+        pixels: async ({ product }) => {
+          asked.push(product);
+          return reply('modis', {
+            pixelMeters: 463.3,
+            composites: [{ day: '2024-01-01', pixels: [{ value: 12, lat: 0, lon: 0 }] }],
+          });
+        },
+      },
+    });
+    assert.deepEqual([asked, data.product], [['MCD12Q1'], 'MCD12Q1']);
+    const said = JSON.stringify(z.toJSONSchema(landUse.output, { io: 'output' }));
+    assert.match(said, /MCD12Q1, made from MODIS/);
+    assert.doesNotMatch(said, /VIIRS/, 'of what the source has besides, nothing is said');
   });
 
   it('has no map of the open sea, of other years and of nothing', async () => {

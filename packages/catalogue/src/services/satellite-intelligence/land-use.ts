@@ -80,7 +80,7 @@ export default defineService({
         accuracyNote: z.string().describe('What the makers of the map say of its use'),
         product: z
           .literal(LAND_COVER.product)
-          .describe('The map: MCD12Q1 of Terra and Aqua; the source has no land cover of VIIRS'),
+          .describe('The map that was read: MCD12Q1, made from MODIS on Terra and Aqua. No other is'),
         year: z.number().int().describe('Year of the map'),
         observedAt: z.string().describe('First day of that year'),
         dataResolutionM: z.number().describe('Side of a pixel in meters'),
