@@ -24,6 +24,7 @@ import { RAILS_MUTANTS } from './mutants/rails.ts';
 import { RECOVERY_MUTANTS } from './mutants/recovery.ts';
 import { SECRET_MUTANTS } from './mutants/secrets.ts';
 import { STOCK_MUTANTS } from './mutants/stock.ts';
+import { WALLET_MUTANTS } from './mutants/wallets.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
@@ -50,4 +51,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...OPERATOR_MUTANTS,
   ...PAGE_MUTANTS,
   ...GATE_MUTANTS,
+  ...WALLET_MUTANTS,
 ].flatMap(mutantsIn);

@@ -67,4 +67,36 @@ export const CATALOGUE_MUTANTS: readonly MutantsOfFile[] = [
     tests: ['packages/catalogue/src/code-analysis/analyse.test.ts'],
     bugs: [["    if (!FILE.test(rest) || rest.split('/').includes('..')) return null;\n", '']],
   },
+  {
+    file: 'packages/catalogue/src/code-analysis/rules/spot-prices.ts',
+    tests: ['packages/catalogue/src/code-analysis/audit-set.test.ts'],
+    bugs: [
+      ["    if (part.kind === 'call' && MEAN.test(calledName(part))) return [];\n", ''],
+      [
+        '      if (!isKept(root) || grows(part.operator, part.right, frame)) continue;',
+        '      if (!isKept(root)) continue;',
+      ],
+      ["        if (what === 'a condition' && !ofKept) continue;\n", ''],
+      ['    .filter((each) => each !== declared && ', '    .filter((each) => each === declared && '],
+    ],
+  },
+  {
+    file: 'packages/catalogue/src/code-analysis/rules/wraps.ts',
+    tests: ['packages/catalogue/src/code-analysis/audit-set.test.ts'],
+    bugs: [
+      [
+        '  return given.some((side) => !known.checks.some((check) => boundsAbove(check, side, frame)));',
+        '  return true;',
+      ],
+      [
+        'if (looksAt(each, other, expression.operator, frame)) looked.add(each);',
+        'if (each.sign === undefined) looked.add(each);',
+      ],
+      [
+        "  if (sign === '-' && [deepText(right, frame), added(left, right, frame)].some((text) => taken.has(text)))\n    return false;\n",
+        '',
+      ],
+      ['  if (isPlace(left, frame) || isPlace(right, frame)) return false;\n', ''],
+    ],
+  },
 ];

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { erc20Abi, type Hash, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
-import { evmUpstream } from '../../upstreams/adapters/evm.ts';
-import { connectUpstream } from '../../upstreams/http.ts';
 import { reply } from '../run-context.fixture.ts';
+import { startPrunedNode } from '../shared/wallet/pruned-node.fixture.ts';
 import {
   buy,
   ETH,
@@ -141,16 +138,9 @@ describe('portfolio tracker', () => {
   it('has no history where the node keeps no old state', async () => {
     const head = await chain.client.getBlock();
     const pruned = await startPrunedNode(chain.url, head.number);
-    const base = evmUpstream('base');
-    const connection = connectUpstream(
-      base,
-      { baseUrl: pruned.url },
-      { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
-    );
-    const fakes = { base: base.open(connection.http), defillama: market() };
+    const fakes = { base: pruned.base, defillama: market() };
     const body = { walletAddress: WALLET, includeHistory: true };
     const { fields, notes } = await buy(portfolioTracker, body, walletContext(chain, fakes, nowMs));
-    await connection.close();
     await pruned.stop();
     assert.deepEqual([fields.history, fields.totalValueUsd], [null, 2_150]);
     assert.match(notes.join(' '), /history is null: the node of base does not have the state of past blocks/);
@@ -178,26 +168,3 @@ describe('portfolio tracker', () => {
     );
   });
 });
-
-/** The same chain by a node that has forgotten the state of all blocks but the newest, as public nodes do. */
-async function startPrunedNode(url: string, head: bigint): Promise<{ url: string; stop(): Promise<void> }> {
-  const server = createServer(async (request, response) => {
-    const body = await text(request);
-    const { id, method, params } = JSON.parse(body);
-    response.setHeader('content-type', 'application/json');
-    if (method === 'eth_call' && typeof params[1] === 'string' && BigInt(params[1]) < head) {
-      const error = { code: -32000, message: 'missing trie node 5c1f (path ) state is not available' };
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
-    } else {
-      const headers = { 'content-type': 'application/json' };
-      response.end(await (await fetch(url, { method: 'POST', headers, body })).text());
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  assert(address !== null && typeof address !== 'string');
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    stop: () => new Promise((resolve) => void server.close(() => resolve())),
-  };
-}

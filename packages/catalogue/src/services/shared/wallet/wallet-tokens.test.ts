@@ -6,11 +6,11 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../../../../apps/shop/test/chain.fixture.ts';
 import { sourceUnavailable } from '../../../../../core/src/words/failure.ts';
 import type { DexPair } from '../../../upstreams/adapters/dexscreener.ts';
-import { reply } from '../../run-context.fixture.ts';
+import { NOW_MS, reply } from '../../run-context.fixture.ts';
 import multiChainBalance from '../../trading-intelligence/multi-chain-balance.ts';
 import { tokenListsOf } from './token-lists.fixture.ts';
 import { buy, ETH, pricesOf, USDC_COIN, WALLET, walletContext } from './wallet-context.fixture.ts';
-import { settledPrice } from './wallet-prices.ts';
+import { poolPrices, settledPrice, usdPrices } from './wallet-prices.ts';
 import { tokenBalances } from './wallet-tokens.ts';
 
 const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
@@ -155,6 +155,40 @@ describe('tokens of published lists', () => {
     assert.deepEqual(shown?.tokenLists, []);
     assert.match(notes.join(' '), /not fetched yet: its tokens were not looked for on base/);
     assert.match(notes.join(' '), /only 8 well-known tokens were looked for/);
+    assert.equal(fields.totalIsPartial, true);
+  });
+
+  it('of another chain are not looked for', async () => {
+    const context = {
+      ...walletContext(chain, { defillama: pricesOf(PRICES) }),
+      tokenLists: {
+        ...tokenListsOf('base', [{ address: SEVEN, symbol: 'SEVEN' }]),
+        configured: ['tokens-coingecko-polygon' as const],
+      },
+    };
+    const { fields } = await buy(multiChainBalance, { walletAddress: WALLET, chains: ['base'] }, context);
+    const [shown] = fields.balances as unknown as Shown[];
+    assert.deepEqual(shown?.tokenLists, []);
+    assert.equal(
+      shown?.tokens.some(({ address }) => address === SEVEN),
+      false,
+    );
+  });
+
+  it('and well-known ones at once are looked for once', async () => {
+    const context = {
+      ...walletContext(chain, { defillama: pricesOf(PRICES) }),
+      tokenLists: tokenListsOf('base', [
+        { address: getAddress(USDC), symbol: 'NOT-USDC' },
+        { address: SEVEN, symbol: 'SEVEN' },
+      ]),
+    };
+    const { fields } = await buy(multiChainBalance, { walletAddress: WALLET, chains: ['base'] }, context);
+    const [shown] = fields.balances as unknown as Shown[];
+    assert.deepEqual(
+      shown?.tokens.map(({ symbol }) => symbol),
+      ['USDC', 'SEVEN'],
+    );
   });
 });
 
@@ -202,6 +236,45 @@ describe('a price of two sources', () => {
     assert.equal(token?.pricesBy.length, 2);
     assert(sources.some(({ name }) => name === 'dexscreener'));
     assert.deepEqual(asked, [[WETH, USDC]]);
+  });
+
+  it('is asked of the second for the first thirty alone, and that is told', async () => {
+    const asked: (readonly string[])[] = [];
+    const { upstreams } = walletContext(chain, {
+      dexscreener: {
+        pairsOfTokens: async (_chain, addresses) => {
+          asked.push(addresses);
+          return reply('dexscreener', [pool(nobody(31), 5)]);
+        },
+      },
+    });
+    const addresses = Array.from({ length: 33 }, (_, index) => nobody(index));
+    const { of, notes } = await poolPrices('base', addresses, upstreams);
+    assert.deepEqual(
+      asked.map(({ length }) => length),
+      [30],
+    );
+    assert.equal(of(nobody(31)), null);
+    assert.deepEqual(notes, ['3 tokens on base were priced by one source alone.']);
+  });
+
+  it('is not used where the first has little confidence in it, or it is old', async () => {
+    const priced = async (timestamp: number, confidence: number) => {
+      const { upstreams } = walletContext(chain, {
+        defillama: {
+          currentPrices: async () =>
+            reply('defillama', {
+              coins: { [USDC_COIN]: { symbol: 'USDC', price: 1, timestamp, confidence } },
+            }),
+        },
+      });
+      const { of } = await usdPrices([USDC_COIN], upstreams, NOW_MS);
+      return of(USDC_COIN).usd;
+    };
+    const nowS = NOW_MS / 1_000;
+    assert.equal(await priced(nowS - 3_600, 0.9), 1);
+    assert.equal(await priced(nowS - 3_601, 0.9), null);
+    assert.equal(await priced(nowS, 0.89), null);
   });
 
   it('is the lower one, and both are told, where they do not', async () => {
