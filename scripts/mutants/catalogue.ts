@@ -92,10 +92,7 @@ export const CATALOGUE_MUTANTS: readonly MutantsOfFile[] = [
         'if (looksAt(each, other, expression.operator, frame)) looked.add(each);',
         'if (each.sign === undefined) looked.add(each);',
       ],
-      [
-        "  if (sign === '-' && [deepText(right, frame), added(left, right, frame)].some((text) => taken.has(text)))\n    return false;\n",
-        '',
-      ],
+      ["  if (sign === '-' && isTaken(left, right, frame, taken)) return false;\n", ''],
       ['  if (isPlace(left, frame) || isPlace(right, frame)) return false;\n', ''],
     ],
   },

@@ -13,6 +13,7 @@ import {
   textOf,
 } from '../syntax/tree.ts';
 import { type Finding, finding } from './finding.ts';
+import { isTaken, noteTaken } from './wraps.ts';
 
 const WRAPS = new Set(['+', '-', '*', '**', '+=', '-=', '*=']);
 const COMPARES = new Set(['<', '>', '<=', '>=', '==', '!=']);
@@ -23,9 +24,11 @@ const COMPARES = new Set(['<', '>', '<=', '>=', '==', '!=']);
  */
 export function arithmetic(contract: Contract, entry: Routine, minor: number, into: Finding[]): Listener {
   if (entry.role === 'constructor') return {};
+  const taken = new Set<string>();
   return {
     expression(expression, known, frame, statement) {
       if (expression.kind !== 'binary' && expression.kind !== 'assignment') return;
+      if (minor >= 8 && !known.unchecked) noteTaken(expression, frame, taken);
       if (!WRAPS.has(expression.operator) || (minor >= 8 && !known.unchecked)) return;
       if (!isInteger(expression) || frame.routine.contract?.role === 'library' || known.callerKnown) return;
       const { left, right } = expression;
@@ -37,6 +40,7 @@ export function arithmetic(contract: Contract, entry: Routine, minor: number, in
       if (given.length === 0 && bare(right).kind === 'literal') return;
       if (comparedBefore(known, frame, left, right, operator, given)) return;
       if (looksAtResults(frame.routine)) return;
+      if (operator === '-' && isTaken(left, right, frame, taken)) return;
       const target =
         statement?.kind === 'expression' && statement.expression.kind === 'assignment'
           ? statement.expression.left

@@ -484,6 +484,8 @@ export function tell(
 
 /** Modifiers that by their name ask who calls, or keep a second call out. */
 const GUARD_NAME = /only|auth|owner|admin|role|guard|reentran|lock|initiali[sz]|permission|restricted|paus/i;
+/** Functions that by their name do. */
+const GUARD_CALL = /^_?(check|require|enforce)[A-Z_]/;
 
 /**
  * A finding behind modifiers whose source is not there: they may prevent it, so it is never sure, and no graver than MEDIUM;
@@ -494,7 +496,9 @@ const GUARD_NAME = /only|auth|owner|admin|role|guard|reentran|lock|initiali[sz]|
 export function behindUnseen(found: Finding, unseen: ReadonlySet<string>): Finding {
   if (unseen.size === 0) return found;
   const names = [...unseen].slice(0, 5).join(', ');
-  const most: Severity = [...unseen].some((name) => GUARD_NAME.test(name)) ? 'LOW' : 'MEDIUM';
+  const most: Severity = [...unseen].some((name) => GUARD_NAME.test(name) || GUARD_CALL.test(name))
+    ? 'LOW'
+    : 'MEDIUM';
   return {
     ...found,
     severity: SEVERITIES.indexOf(found.severity) < SEVERITIES.indexOf(most) ? most : found.severity,

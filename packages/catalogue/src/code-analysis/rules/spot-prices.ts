@@ -11,6 +11,7 @@ import {
   isKept,
   keptPart,
   meaning,
+  type OutsideCall,
   outsideCall,
   returned,
   rootOf,
@@ -141,8 +142,7 @@ export function spotPrices(contract: Contract, entry: Routine, markets: Markets,
     expression(expression, known, frame) {
       if (expression.kind === 'binary' && ORDERS.has(expression.operator)) {
         const { left, right } = expression;
-        const told = [...pricesIn(left, frame, markets), ...pricesIn(right, frame, markets)];
-        if (told.length === 0) return;
+        const told = [left, right].flatMap((side) => pricesIn(side, frame, markets));
         if ([left, right].some((side) => isHeldAgainst(side, frame, markets))) {
           for (const price of told) compared.add(price.expression);
           return;
@@ -160,9 +160,9 @@ export function spotPrices(contract: Contract, entry: Routine, markets: Markets,
           for (const arg of expression.args) use(arg, expression, 'what is issued', known, frame, []);
       }
     },
-    outsideCall({ call, method, frame }, known) {
-      const amount = method === 'send' || method === 'transfer' ? call.args[0] : (call.value ?? undefined);
-      if (amount != null) use(amount, call, 'a payment', known, frame, []);
+    outsideCall(call, known) {
+      const amount = coinsOf(call);
+      if (amount !== null) use(amount, call.call, 'a payment', known, call.frame, []);
     },
     write({ target, operator, value }, known, frame) {
       if (value === null || grows(operator, value, frame)) return;
@@ -197,6 +197,11 @@ function report(look: Look, price: Bound, at: Expression, what: string, known: K
   });
   for (const each of told)
     look.into.push({ ...each, related: [...each.related, related(at.place, `${what} that goes by it`)] });
+}
+
+/** The coins that a call pays. */
+function coinsOf({ call, method }: OutsideCall): Expression | null {
+  return method === 'send' || method === 'transfer' ? (call.args[0] ?? null) : call.value;
 }
 
 function isNumber(expression: Expression): boolean {

@@ -154,8 +154,7 @@ function mayWrap({ sign, left, right, known, frame }: Wrap, taken: ReadonlySet<s
   const givers = sign === '-' ? [right] : [left, right];
   const given = givers.filter((side) => isGiven(side, frame));
   if (given.length === 0) return false;
-  if (sign === '-' && [deepText(right, frame), added(left, right, frame)].some((text) => taken.has(text)))
-    return false;
+  if (sign === '-' && isTaken(left, right, frame, taken)) return false;
   if (sign !== '-' && [left, right].every((side) => literalOf(side, frame) !== null || !isWide(side, frame)))
     return false;
   return given.some((side) => !known.checks.some((check) => boundsAbove(check, side, frame)));
@@ -186,18 +185,17 @@ function isWide(side: Expression, frame: Frame): boolean {
 }
 
 /** A place in memory or in the call, or what is left of a word that was cut: no amount. */
-function isPlace(side: Expression, frame: Frame): boolean {
-  const { expression } = meaning(side, frame);
-  return contains(
-    expression,
-    (part) =>
-      (part.kind === 'call' && part.inAssembly === true && PLACES.test(calledName(part))) ||
-      (part.kind === 'member' && /^(offset|length|slot)$/.test(part.member)) ||
-      (part.kind === 'name' &&
-        part.target?.kind === 'variable' &&
-        /memory|calldata/.test(part.target.location) &&
-        part === expression),
-  );
+function isPlace(side: Expression, frame: Frame, depth = 0): boolean {
+  const { expression, frame: at } = meaning(side, frame);
+  if (expression.kind === 'name')
+    return expression.target?.kind === 'variable' && /memory|calldata/.test(expression.target.location);
+  if (contains(expression, (part) => part.kind === 'member' && /^(offset|length|slot)$/.test(part.member)))
+    return true;
+  return [...within(expression)].some((part) => {
+    if (part.kind !== 'call' || part.inAssembly !== true) return false;
+    if (PLACES.test(calledName(part))) return true;
+    return depth < MAX_DEPTH && part.args.some((arg) => isPlace(arg, at, depth + 1));
+  });
 }
 
 /** Whether a condition that holds says that a number is no more than another, which is not zero. */
@@ -228,12 +226,22 @@ function looksAt({ operands, sign, at }: Wrap, other: Expression, operator: stri
   return at !== other && operands.includes(deepText(other, frame));
 }
 
-/** A difference that the compiler checked bounds what was taken, and a sum what it was added to. */
-function noteTaken(expression: Expression, frame: Frame, taken: Set<string>): void {
+/** Notes what the compiler checked: a difference bounds what was taken, and a sum what it was added to. */
+export function noteTaken(expression: Expression, frame: Frame, taken: Set<string>): void {
   if (expression.kind !== 'binary' && expression.kind !== 'assignment') return;
   const { left, right, operator } = expression;
   if (operator === '-' || operator === '-=') taken.add(deepText(right, frame));
   if (operator === '+=') taken.add(added(left, right, frame));
+}
+
+/** Whether a difference that the compiler checked, or a sum of the same two, has shown before that it does not wrap. */
+export function isTaken(
+  left: Expression,
+  right: Expression,
+  frame: Frame,
+  taken: ReadonlySet<string>,
+): boolean {
+  return taken.has(deepText(right, frame)) || taken.has(added(left, right, frame));
 }
 
 function added(to: Expression, amount: Expression, frame: Frame): string {
