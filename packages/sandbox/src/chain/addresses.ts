@@ -28,6 +28,8 @@ export const UNISWAP_ROUTER: Address = '0xE592427A0AEce92De3Edee1F18E0157C058615
 export interface Places {
   chainId: number;
   usdc: Address;
+  /** Circle's FiatToken 2.2, which USDC's proxy calls. */
+  usdcImplementation: Address;
   weth: Address;
   /** Chainalysis' oracle. */
   sanctionsOracle: Address;
@@ -41,6 +43,7 @@ export interface Places {
 export const BASE: Places = {
   chainId: 8453,
   usdc: USDC,
+  usdcImplementation: '0x2Ce6311ddAE708829bc0784C967b7d77D19FD779',
   weth: WETH,
   sanctionsOracle: '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B',
   uniswapFactory: '0x33128a8fC17869897dcE68Ed026d694621f6FDfD',
@@ -55,6 +58,7 @@ export const BASE: Places = {
 export const ETHEREUM: Places = {
   chainId: 1,
   usdc: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  usdcImplementation: '0x43506849D7C04F9138D1A2050bbF3A0c054402dd',
   weth: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
   sanctionsOracle: '0x40C57923924B5c5c5455c48D93317139ADDaC8fb',
   uniswapFactory: '0x1F98431c8aD98523631AE4a59f267346ea31F984',

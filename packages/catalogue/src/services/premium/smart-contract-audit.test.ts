@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { concatHex, type Hex, keccak256, padHex } from 'viem';
 import { startTestChain, type TestChain } from '../../../../../apps/shop/test/chain.fixture.ts';
+import { startUpstreams } from '../../../../../apps/shop/test/server.fixture.ts';
 import { ServiceFailure } from '../../../../core/src/words/failure.ts';
 import { OWN_CONTRACTS } from '../../../../sandbox/src/chain/own-contracts.ts';
-import type { VerifiedSource } from '../../upstreams/adapters/sourcify.ts';
+import { sourcify, type VerifiedSource } from '../../upstreams/adapters/sourcify.ts';
+import { connectUpstream } from '../../upstreams/http.ts';
 import { down, reply, runContext } from '../run-context.fixture.ts';
 import { scored } from '../shared/chain/audit-report.ts';
 import { sourcesOf } from '../shared/chain/given-source.ts';
@@ -218,6 +220,28 @@ describe('an audit of a contract', () => {
       ],
       [19, 8, 27],
     );
+  });
+
+  it('of USDC on Base reads what Circle has published, which the sandbox’s source has', async () => {
+    const sandbox = await startUpstreams();
+    const connection = connectUpstream(
+      sourcify,
+      { baseUrl: `${sandbox.url}/sourcify` },
+      { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
+    );
+    const upstreams = { ...chain.upstreams, sourcify: sourcify.open(connection.http) };
+    const body = { contractAddress: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', chain: 'base' };
+    const made = await smartContractAudit.run(smartContractAudit.input.parse(body), runContext(upstreams));
+    await connection.close();
+    await sandbox.stop();
+    const { source, implementation, summary } = smartContractAudit.output.parse(made.fields);
+    assert.deepEqual(
+      [source.contractName, source.typed, source.compilerStated, implementation],
+      ['FiatTokenV2_2', true, '0.6.12+commit.27d51765', '0x2Ce6311ddAE708829bc0784C967b7d77D19FD779'],
+    );
+    // Approving anew without going through zero is what the standard asks for.
+    assert.deepEqual(summary, { critical: 0, high: 0, medium: 0, low: 1 });
+    assert(made.sources.some(({ name, sandbox }) => name === 'sourcify' && sandbox));
   });
 
   it('follows a proxy to the source behind it', async () => {
