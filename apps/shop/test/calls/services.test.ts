@@ -199,6 +199,20 @@ const provenance = z.object({
   notes: z.array(z.string()),
 });
 
+/** Beyond a millionth, this many digits are no source's and no method's: they are what a float leaves behind. */
+const MOST_DIGITS = 10;
+
+/** The numbers of an answer that claim to be more exact than they can be, each with its place. */
+function tooExact(value: unknown, at: string): string[] {
+  if (typeof value === 'number') {
+    const [, whole = '', places = ''] = /^-?(\d+)\.(\d+)$/.exec(String(value)) ?? [];
+    const digits = `${whole}${places}`.replace(/^0+/, '').length;
+    return places.length > 6 && digits > MOST_DIGITS ? [`${at} ${value}`] : [];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => tooExact(each, `${at}/${key}`));
+}
+
 async function buy(path: string, body: unknown): Promise<Record<string, unknown>> {
   const response = await server.call(path, key, body);
   const text = await response.text();
@@ -217,6 +231,7 @@ describe('every service', () => {
       const answer = await buy(service.path, service.example);
       const fits = service.output.safeParse(answer);
       assert(fits.success, fits.error?.message);
+      assert.deepEqual(tooExact(answer, ''), [], 'numbers that claim to be more exact than they can be');
     });
 
     test(`${service.path}: its example fits its published schema`, () => {
@@ -254,6 +269,21 @@ describe('every service', () => {
       assert.deepEqual([head.status, await head.text()], [402, '']);
     });
   }
+});
+
+/** Tickers that a buyer would try first. */
+const STOCKS =
+  'AAPL MSFT NVDA TSLA COIN GOOGL GOOG AMZN META AVGO ORCL JPM WMT V LLY SPY QQQ MA NFLX XOM PLTR JNJ COST HD BABA BAC KO AMD IBM GS CRM DIS UBER PEP INTC MSTR HOOD BRK.B'.split(
+    ' ',
+  );
+const COINS =
+  'BTC ETH SOL BNB XRP ADA DOGE LTC AVAX DOT LINK UNI AAVE ARB OP POL PEPE SHIB TRX TON XLM XMR BCH ETC ATOM NEAR APT SUI FIL HBAR'.split(
+    ' ',
+  );
+
+test('tickers that a buyer would try first are known', async () => {
+  for (const symbol of STOCKS) await buy('stock-sentiment', { symbol });
+  for (const token of COINS) await buy('trade-signals', { token });
 });
 
 test('the example of property-valuation is compared with sales of the sandbox’s double, each with day and distance', async () => {

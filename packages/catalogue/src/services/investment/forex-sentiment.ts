@@ -1,9 +1,10 @@
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { correlation } from '../../quant/correlation.ts';
 import { alignByPeriod } from '../../quant/returns.ts';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import { momentumOf } from '../shared/market/price-momentum.ts';
 import {
   article,
@@ -233,7 +234,7 @@ export default defineService({
       ? sources
       : [...sources, rates.source];
     const { byQuote } = rates.value;
-    return answer(
+    return statisticAnswer(
       {
         data: {
           pair,

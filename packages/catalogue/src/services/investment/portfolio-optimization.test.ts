@@ -17,8 +17,9 @@ interface Row {
 const free = (body: Record<string, unknown>, fakes: FakeUpstreams = {}) =>
   run({ maxWeight: 1, ...body }, fakes);
 const rowsOf = ({ fields }: Awaited<ReturnType<typeof run>>) => fields.optimizedAllocation as Row[];
+/** Never closer than the eight digits that an answer states. */
 const near = (actual: unknown, expected: number, within: number) =>
-  assert.ok(Math.abs(Number(actual) - expected) <= within, `${actual} is not ${expected}`);
+  assert.ok(Math.abs(Number(actual) - expected) <= Math.max(within, 1e-7), `${actual} is not ${expected}`);
 
 /** Two assets whose returns are uncorrelated: they swing by `a` and `b` in all four combinations, about their means. */
 function crossed(a: number, b: number, meanA: number, meanB: number) {

@@ -1,10 +1,10 @@
 import { numberBetween } from '@farebox/core/service/fields';
 import { openThread } from '@farebox/core/threads/thread';
-import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import type { PortfolioOutcome, PortfolioPlan, PortfolioTask } from '../../quant/optimize.ts';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import { offThread } from '../off-thread.ts';
 import {
   alignReturns,
@@ -251,7 +251,7 @@ export default defineService({
       sharpeRatio: sharpe,
     });
     const to = barEnd(periods?.at(-1), '1d');
-    return answer(
+    return statisticAnswer(
       {
         optimizedAllocation: rows,
         ...figures(best),

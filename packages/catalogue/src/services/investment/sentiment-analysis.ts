@@ -1,8 +1,9 @@
 import { outsiderText, text } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   article,
@@ -168,7 +169,7 @@ export default defineService({
     const used: Source[] = [...sources];
     if (delta24h !== null && before !== null && !(before instanceof UpstreamUnavailable))
       used.push(before.source);
-    return answer(
+    return statisticAnswer(
       {
         query,
         score: total,

@@ -1,8 +1,9 @@
 import { outsiderText } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import {
   article,
   heard,
@@ -154,7 +155,7 @@ export default defineService({
       url: `https://www.sec.gov/Archives/edgar/data/${cik}/${accession.replace(/-/g, '')}/${encodeURIComponent(document)}`,
     }));
     const recent = links.filter(({ date }) => nowMs() - Date.parse(date) <= EVENT_DAYS * DAY_MS);
-    return answer(
+    return statisticAnswer(
       {
         data: {
           symbol,

@@ -1,5 +1,4 @@
 import { text } from '@farebox/core/service/fields';
-import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import {
@@ -12,6 +11,7 @@ import {
   WEIGHTS,
 } from '../../quant/trade-signal.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
 import {
   CONFIDENCE_WORDS,
@@ -144,7 +144,7 @@ export default defineService({
       return then?.atr14 ? positionAt(vote(then).signal, close, then.atr14) : null;
     });
     const { record, confidence } = recordOnCandles(read, positions, takerFeePercent);
-    return answer(
+    return pricedAnswer(
       {
         signal,
         entry: last.close,

@@ -1,11 +1,11 @@
 import { text } from '@farebox/core/service/fields';
-import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { CHOICES, CHOSEN_THRESHOLD, type Choice, chosenTrail, RULES } from '../../quant/chosen-indicators.ts';
 import { atrTrail } from '../../quant/indicators.ts';
 import { positionOf, REWARD_TO_RISK, STOP_ATR } from '../../quant/trade-signal.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
 import {
   CONFIDENCE_WORDS,
@@ -158,7 +158,7 @@ export default defineService({
       if (value === null) notes.push(`${indicator} has no value here: the price did not move enough.`);
     }
     const asOf = new Date(last.closeMs).toISOString();
-    return answer(
+    return pricedAnswer(
       {
         signal,
         confidence,

@@ -1,8 +1,8 @@
 import { outsiderText } from '@farebox/core/service/fields';
-import { answer } from '@farebox/core/words/answer';
 import { noAnswer, ServiceFailure } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import { EXPORT_FORMATS } from '../reported-devices.ts';
 import {
   assertReported,
@@ -114,7 +114,7 @@ export default defineService({
     const first = assertReported(readings[0]);
     const last = readings.at(-1) ?? first;
     const file = await devices.exportAs(input.format, device, readings, sensors);
-    return answer(
+    return statisticAnswer(
       {
         data: {
           exportId: file.exportId,

@@ -180,7 +180,7 @@ describe('arbitrage scanner with a chain', () => {
     near(
       estimatedProfit,
       (size ?? 0) * ((sellPriceUSD ?? 0) - (buyPriceUSD ?? 0)) - (feesEstimate ?? 0) - (gasEstimate ?? 0),
-      1e-6,
+      1e-3,
     );
     const quotes = fields.quotes as { instrument: string; bestBidUSD: number; bestAskUSD: number }[];
     const pool = quotes.find(({ instrument }) => instrument === `${facts.wrappedNative.symbol}/USDC`);

@@ -1,11 +1,12 @@
 import { numberBetween } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { noAnswer, sourceUnavailable, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { type Crossing, cross } from '../../quant/arbitrage.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import {
   type Dollars,
   dexVenue,
@@ -224,7 +225,7 @@ export default defineService({
       'It is assumed that asset and money lie on both venues already: nothing for moving them between is in the profit.',
       'Exchange fees are those given, or of the first tier; pool fees are in the quotes.',
     );
-    return answer(
+    return pricedAnswer(
       {
         opportunities: found.map(({ asset, buy, sell, made, gasUsd, netUsd, netPercent }) => ({
           asset,

@@ -1,7 +1,7 @@
-import { answer } from '@farebox/core/words/answer';
 import { z } from 'zod';
 import { correlationMatrix, isFlat, strengthOf } from '../../quant/correlation.ts';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import {
   alignReturns,
   assetItem,
@@ -109,7 +109,7 @@ export default defineService({
       );
     }
     const allOwn = sources.length === 0;
-    return answer(
+    return statisticAnswer(
       {
         assets: names,
         matrix: Object.fromEntries(

@@ -1,11 +1,12 @@
 import { numberBetween } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { beta, maxDrawdown, sharpeRatio, sortinoRatio, volatility } from '../../quant/performance.ts';
 import { portfolioReturns } from '../../quant/returns.ts';
 import { historicalTailLoss, normalTailLoss } from '../../quant/value-at-risk.ts';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import type { Asset } from '../shared/market/asset.ts';
 import {
   alignReturns,
@@ -147,7 +148,7 @@ export default defineService({
     const atLevel = historicalTailLoss(returns, confidenceLevel);
     const daily = volatility(returns);
     const annualized = daily * Math.sqrt(periodsPerYear);
-    return answer(
+    return statisticAnswer(
       {
         valueAtRisk: {
           var95: historicalTailLoss(returns, 0.95).valueAtRisk,

@@ -1,5 +1,5 @@
 import { nameText, numberBetween, outsiderText, text } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { ACS_YEARS, type TractHomeValue } from '../../upstreams/adapters/acs.ts';
@@ -10,6 +10,7 @@ import {
 } from '../../upstreams/adapters/censusgeocoder.ts';
 import type { StateIndex } from '../../upstreams/adapters/fhfa.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import {
   COMPARABLES_METHOD,
   COMPARISON_FIELDS,
@@ -173,7 +174,7 @@ export default defineService({
     const { estimate, range, weight } = estimateOf(ofTract, compared.comparables);
     const notUsed = NOT_USED.filter((name) => input[name] !== undefined && !(weight > 0 && isCompared(name)));
     const trends = { oneYearPct: changeOver(1, quarters), fiveYearsPct: changeOver(5, quarters) };
-    return answer(
+    return pricedAnswer(
       {
         data: {
           propertyId: input.propertyId ?? null,

@@ -346,17 +346,21 @@ describe('land-use', () => {
 
   it('asks for one map alone, and names it', async () => {
     const asked: string[] = [];
-    const { data } = await run(landUse, { lat: 0, lon: 0 }, {
-      modis: {
-        pixels: async ({ product }) => {
-          asked.push(product);
-          return reply('modis', {
-            pixelMeters: 463.3,
-            composites: [{ day: '2024-01-01', pixels: [{ value: 12, lat: 0, lon: 0 }] }],
-          });
+    const { data } = await run(
+      landUse,
+      { lat: 0, lon: 0 },
+      {
+        modis: {
+          pixels: async ({ product }) => {
+            asked.push(product);
+            return reply('modis', {
+              pixelMeters: 463.3,
+              composites: [{ day: '2024-01-01', pixels: [{ value: 12, lat: 0, lon: 0 }] }],
+            });
+          },
         },
       },
-    });
+    );
     assert.deepEqual([asked, data.product], [['MCD12Q1'], 'MCD12Q1']);
     const said = JSON.stringify(z.toJSONSchema(landUse.output, { io: 'output' }));
     assert.match(said, /MCD12Q1, made from MODIS/);

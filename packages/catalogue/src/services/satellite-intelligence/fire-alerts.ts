@@ -1,5 +1,5 @@
 import { latitude, limit, longitude, numberBetween, outsiderText } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { z } from 'zod';
 import {
   FIRMS_MAX_DAYS,
@@ -9,6 +9,7 @@ import {
 } from '../../upstreams/adapters/firms.ts';
 import { FIRE_MAPS } from '../../upstreams/adapters/gibs-maps.ts';
 import { defineService, type RunContext } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import type { PictureBox } from '../map-pictures.ts';
 import { boxesAround, distanceKm, type EarthBox, split } from '../shared/earth/great-circle.ts';
 import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';
@@ -174,7 +175,7 @@ export default defineService({
     }
     if (found.length > input.limit)
       notes.push(`${found.length - input.limit} more are counted and not listed.`);
-    return answer(
+    return pricedAnswer(
       {
         data: {
           count: found.length,

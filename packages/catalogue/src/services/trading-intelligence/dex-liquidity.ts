@@ -1,5 +1,5 @@
 import { chainName, outsiderText, tokenAddress } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { type Address, formatUnits, getAddress, isAddress } from 'viem';
@@ -8,6 +8,7 @@ import { llamaToken } from '../../upstreams/adapters/defillama.ts';
 import { EVM_CHAIN_NAMES, evmChainFacts } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import {
   findPools,
   readPools,
@@ -140,7 +141,7 @@ export default defineService({
     if (worthwhile.length > MOST_POOLS) {
       notes.push(`The ${MOST_POOLS} deepest pools are listed; the total is over all of them.`);
     }
-    return answer(
+    return pricedAnswer(
       {
         tokenAddress: token,
         chain,

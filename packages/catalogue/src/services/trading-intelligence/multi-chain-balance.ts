@@ -1,8 +1,8 @@
 import { outsiderText } from '@farebox/core/service/fields';
-import { answer } from '@farebox/core/words/answer';
 import { CHAINS } from '@farebox/core/words/chain-names';
 import { z } from 'zod';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import { walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
 import {
@@ -93,7 +93,7 @@ export default defineService({
       { wallet, chains, withTokens: includeTokens },
       { upstreams, tokenLists: lists, nowMs },
     );
-    return answer(
+    return pricedAnswer(
       {
         walletAddress: wallet,
         balances: survey.chains.map((one) => {

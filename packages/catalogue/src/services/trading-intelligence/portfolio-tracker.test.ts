@@ -89,7 +89,7 @@ describe('portfolio tracker', () => {
     );
     // 2,000 + 150 now; 1,600 + 150 a day ago.
     assert.equal(fields.totalValueUsd, 2_150);
-    assert(Math.abs(Number(fields.change24hPct) - (2_150 / 1_750 - 1) * 100) < 1e-9);
+    assert(Math.abs(Number(fields.change24hPct) - (2_150 / 1_750 - 1) * 100) < 1e-7);
     assert.equal(fields.history, null);
     assert.doesNotMatch(notes.join(' '), /history/);
   });

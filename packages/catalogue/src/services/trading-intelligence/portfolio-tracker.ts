@@ -1,11 +1,12 @@
 import { outsiderText } from '@farebox/core/service/fields';
-import { answer, type Source } from '@farebox/core/words/answer';
+import type { Source } from '@farebox/core/words/answer';
 import { CHAINS } from '@farebox/core/words/chain-names';
 import { isAddress } from 'viem';
 import { z } from 'zod';
 import type { ListedToken } from '../../upstreams/adapters/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import { isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { chainList } from '../shared/wallet/wallet-chains.ts';
 import {
@@ -138,7 +139,7 @@ export default defineService({
       includeHistory ? historyOf(wallet, read, upstreams, nowMs()) : NO_HISTORY,
     ]);
     const change = changeOf(held, changes.of);
-    return answer(
+    return pricedAnswer(
       {
         walletAddress: wallet,
         totalValueUsd: survey.totalValueUsd,

@@ -1,9 +1,9 @@
 import { limit, numberBetween, outsiderText, text } from '@farebox/core/service/fields';
-import { answer } from '@farebox/core/words/answer';
 import { noAnswer } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import type { YieldPool } from '../../upstreams/adapters/llama-pools.ts';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 
 const RISKS = ['low', 'medium', 'high'] as const;
 type Risk = (typeof RISKS)[number];
@@ -165,7 +165,7 @@ export default defineService({
     ];
     if (value.unreadable > 0)
       notes.push(`${value.unreadable} pools were left out: their rows could not be read.`);
-    return answer(
+    return statisticAnswer(
       {
         topYields: found.slice(0, input.limit).map(({ pool, risk, points, reasons }) => ({
           id: pool.id,

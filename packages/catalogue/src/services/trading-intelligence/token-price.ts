@@ -1,11 +1,12 @@
 import { chainName, outsiderText, text, tokenAddress } from '@farebox/core/service/fields';
-import { type Answer, answer } from '@farebox/core/words/answer';
+import type { Answer } from '@farebox/core/words/answer';
 import { CHAINS, type ChainName } from '@farebox/core/words/chain-names';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import { llamaToken } from '../../upstreams/adapters/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   coinGeckoQuote,
@@ -244,7 +245,7 @@ function priceFrom(heard: Heard, token: Token | null, notes: string[], unknown: 
   if (capped === undefined) said.push('marketCap is null: no source that answered knows it.');
   if (changed === undefined) said.push('change24h is null: no source that answered knows it.');
 
-  return answer(
+  return pricedAnswer(
     {
       price,
       change24h: changed?.change24h ?? null,

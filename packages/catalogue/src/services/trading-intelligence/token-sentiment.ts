@@ -1,11 +1,11 @@
 import { chainName, outsiderText, tokenAddress } from '@farebox/core/service/fields';
-import { answer } from '@farebox/core/words/answer';
 import { notFound, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
 import type { Dated } from '../../quant/returns.ts';
 import { llamaToken } from '../../upstreams/adapters/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import { statisticAnswer } from '../figures.ts';
 import { coinIdOf } from '../shared/market/coin-ids.ts';
 import { type PriceHistory, priceHistory } from '../shared/market/price-history.ts';
 import { momentumOf } from '../shared/market/price-momentum.ts';
@@ -164,7 +164,7 @@ export default defineService({
     );
     const change24h = history === null ? null : changeOver(history, 1);
     if (change24h === null) notes.push('change24h and change7d are null: no closes of this token are known.');
-    return answer(
+    return statisticAnswer(
       {
         tokenSymbol: symbol,
         name: known?.name ?? null,

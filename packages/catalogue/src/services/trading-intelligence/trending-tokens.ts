@@ -1,5 +1,5 @@
 import { chainName, limit, outsiderText, text } from '@farebox/core/service/fields';
-import { type Answer, answer, type Source } from '@farebox/core/words/answer';
+import type { Answer, Source } from '@farebox/core/words/answer';
 import type { ChainName } from '@farebox/core/words/chain-names';
 import { noAnswer, UpstreamUnavailable } from '@farebox/core/words/failure';
 import { z } from 'zod';
@@ -10,6 +10,7 @@ import {
 } from '../../upstreams/adapters/geckoterminal.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { defineService } from '../define.ts';
+import { pricedAnswer } from '../figures.ts';
 
 /** Pools come 20 a page, and several pools may have the same token. */
 const MAX_PAGES = 4;
@@ -121,7 +122,7 @@ async function fromPools(
     paidPromotion: promoted?.has(key) ?? null,
   }));
   if (tokens.length < limit) notes.push(`Only ${tokens.length} tokens trend there now.`);
-  return answer(
+  return pricedAnswer(
     { tokens, count: tokens.length, chain, window },
     {
       method: `GeckoTerminal's trending pools over ${window}, in its order, one entry per base token. Paid boosts do not rank.`,
@@ -154,7 +155,7 @@ async function fromSearches(
   notes.push(
     'address, chain, liquidityUsd and paidPromotion are null: this list is of coins, not of tokens at addresses.',
   );
-  return answer(
+  return pricedAnswer(
     { tokens, count: tokens.length, chain: null, window: '24h' },
     { method: "CoinGecko's search trends of the last 24 hours, in its order.", sources: [source], notes },
   );

@@ -5,7 +5,7 @@ import { evmUpstream } from '../../../upstreams/adapters/evm.ts';
 import { connectUpstream } from '../../../upstreams/http.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 
-/** What a node needs the state of a block for. */
+/** Methods that read the state of a block. */
 const OF_STATE = new Set(['eth_call', 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode']);
 
 export interface PrunedNode {
