@@ -69,7 +69,10 @@ export const CATALOGUE_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/catalogue/src/code-analysis/rules/spot-prices.ts',
-    tests: ['packages/catalogue/src/code-analysis/audit-set.test.ts'],
+    tests: [
+      'packages/catalogue/src/code-analysis/analyse.test.ts',
+      'packages/catalogue/src/code-analysis/audit-set.test.ts',
+    ],
     bugs: [
       ["    if (part.kind === 'call' && MEAN.test(calledName(part))) return [];\n", ''],
       [
@@ -82,7 +85,10 @@ export const CATALOGUE_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/catalogue/src/code-analysis/rules/wraps.ts',
-    tests: ['packages/catalogue/src/code-analysis/audit-set.test.ts'],
+    tests: [
+      'packages/catalogue/src/code-analysis/analyse.test.ts',
+      'packages/catalogue/src/code-analysis/audit-set.test.ts',
+    ],
     bugs: [
       [
         '  return given.some((side) => !known.checks.some((check) => boundsAbove(check, side, frame)));',

@@ -227,3 +227,53 @@ describe('without a compiler', () => {
     );
   });
 });
+
+describe('a price of the moment', () => {
+  const PAIR =
+    'pragma solidity ^0.8.20;\ninterface Pair { function getReserves() external view returns (uint112, uint112, uint32); }\ninterface Erc20 { function transferFrom(address a, address b, uint256 v) external returns (bool); }\n';
+  const found = (body: string) =>
+    rulesIn(PAIR + body)
+      .filter(({ rule }) => rule === 'spot-price')
+      .map(({ line, severity }) => [line, severity]);
+  const lender = (read: string) =>
+    `contract Lender { Pair immutable pair; uint256 sum; uint256 at; uint256 price; mapping(address => uint256) put; mapping(address => uint256) owed; constructor(Pair p) { pair = p; }
+function keep() external { (uint112 a, uint112 b, ) = pair.getReserves();
+${read} }
+function lock() external payable { put[msg.sender] += msg.value; }
+function draw(uint256 v) external { owed[msg.sender] += v; require(put[msg.sender] * price / 1e18 >= owed[msg.sender] * 2); } }`;
+
+  it('is one where it is kept as it is, and none where it is summed up over time', () => {
+    assert.deepEqual(found(lender('price = uint256(b) * 1e18 / a;')), [[5, 'HIGH']]);
+    const mean =
+      'uint256 s = sum; sum = s + uint256(b) * 1e18 / a * (block.timestamp - at); at = block.timestamp; price = sum;';
+    assert.deepEqual(found(lender(mean)), []);
+  });
+
+  it('is one where it decides of what is kept, and none where it is held against the caller’s own limit', () => {
+    const shop = (condition: string) =>
+      `contract Shop { Pair immutable pair; Erc20 immutable usd; uint256 least = 5; constructor(Pair p, Erc20 u) { pair = p; usd = u; }
+function pay(uint256 v, uint256 limit) external { (uint112 a, uint112 b, ) = pair.getReserves();
+require(${condition}); require(usd.transferFrom(msg.sender, address(this), v)); } }`;
+    assert.deepEqual(found(shop('uint256(b) / a <= limit')), []);
+    assert.deepEqual(found(shop('uint256(b) / a >= least')), [[5, 'HIGH']]);
+  });
+});
+
+describe('a sum that may wrap', () => {
+  const found = (assembly: string) =>
+    rulesIn(
+      `pragma solidity ^0.8.20;\ncontract C { uint256 kept; mapping(address => uint256) of_;\nfunction f(uint256 v) external { uint256 t = kept; assembly {\n${assembly}\n} kept = t; of_[msg.sender] = v; } }`,
+    ).flatMap(({ rule, line, severity }) => (rule === 'overflow' ? [[line, severity]] : []));
+
+  it('is one of amounts, and none of places in memory', () => {
+    assert.deepEqual(found('t := add(t, v) if gt(t, 1000) { revert(0, 0) }'), [[4, 'MEDIUM']]);
+    assert.deepEqual(found('let p := mload(0x40) if gt(add(p, v), add(p, 1000)) { revert(0, 0) }'), []);
+  });
+
+  it('is one in a function of assembly too, where that stands after its use', () => {
+    const own = (sum: string) =>
+      `t := plus(t, v) if gt(t, 1000) { revert(0, 0) } function plus(x, y) -> z {\nz := ${sum} }`;
+    assert.deepEqual(found(own('add(x, y)')), [[5, 'MEDIUM']]);
+    assert.deepEqual(found(own('add(x, y) if lt(z, x) { revert(0, 0) }')), []);
+  });
+});

@@ -101,6 +101,7 @@ export function wraps(
   function carry(target: Expression, value: Expression, frame: Frame): void {
     if (target.kind !== 'name' || target.target?.kind !== 'variable' || isKept(rootOf(target, frame))) return;
     const inside = [...within(value)].flatMap((part) => found.get(part) ?? []);
+    if (value.kind === 'assignment') inside.push(...flowing(value.right, frame));
     if (inside.length > 0) carriers.set(target.target, [...(carriers.get(target.target) ?? []), ...inside]);
   }
 }
