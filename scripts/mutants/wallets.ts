@@ -26,9 +26,7 @@ export const WALLET_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ['tokensChecked !== null || leavesOut', 'leavesOut'],
       ['tokensChecked !== null || leavesOut', 'tokensChecked !== null'],
-      ['!withTokens || surveyed', 'surveyed'],
       ['someTokensOnly || unpriced.length > 0 ||', 'someTokensOnly ||'],
-      [" || missing.some(({ error }) => error !== 'other_kind_of_address'),", ','],
       ["missing.some(({ error }) => error !== 'other_kind_of_address')", 'missing.length > 0'],
       ['      ...disagreements(held),\n', ''],
     ],

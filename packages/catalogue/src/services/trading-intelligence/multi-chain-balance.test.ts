@@ -185,6 +185,30 @@ describe('multi-chain balance', () => {
     assert.deepEqual([solana?.native, solana?.tokensChecked, solana?.blockNumber], ['2.5', null, 7]);
   });
 
+  it('says that the total of a Solana wallet is partial where a token has no price or is left out', async () => {
+    const total = async (mints: readonly string[], chains?: readonly string[]) => {
+      const at = <T>(value: T) => ({ ...reply('solana', value), slot: 7 });
+      const prices = Object.fromEntries(
+        mints.filter((mint) => mint !== 'unpriced').map((mint) => [`solana:${mint}`, 1]),
+      );
+      const context = walletContext(chain, {
+        defillama: pricesOf({ ...prices, 'coingecko:solana': 100 }),
+        solana: {
+          balanceOf: async () => at(0n),
+          tokenBalancesOf: async () => at(mints.map((mint) => ({ mint, amount: 1_000_000n, decimals: 6 }))),
+        },
+      });
+      const { fields } = await buy(multiChainBalance, { walletAddress: SOLANA_WALLET, chains }, context);
+      return [fields.totalValueUsd, fields.totalIsPartial];
+    };
+    assert.deepEqual(await total([SOLANA_USDC]), [1, false]);
+    // A chain for another kind of address can hold nothing of it.
+    assert.deepEqual(await total([SOLANA_USDC], ['solana', 'base']), [1, false]);
+    assert.deepEqual(await total([SOLANA_USDC, 'unpriced']), [1, true]);
+    const many = Array.from({ length: 61 }, (_, index) => `mint${index}`);
+    assert.deepEqual(await total(many), [60, true]);
+  });
+
   it('refuses what is no address', () => {
     for (const walletAddress of [undefined, '0x12', `${WALLET.slice(0, -1)}g`, 'z'.repeat(44)]) {
       assert.equal(multiChainBalance.input.safeParse({ walletAddress }).success, false);

@@ -300,6 +300,9 @@ describe('a price of two sources', () => {
     assert.equal(settledPrice(106, 100).usd, 100);
     assert.equal(settledPrice(106, 100).agreement, 'disagree');
     assert.equal(settledPrice(105, 100).agreement, 'agree');
+    // More than a twentieth of the lower one, and less than that of the higher.
+    assert.equal(settledPrice(105.2, 100).agreement, 'disagree');
+    assert.equal(settledPrice(100, 105.2).agreement, 'disagree');
     assert.deepEqual(settledPrice(null, null), { usd: null, agreement: null, by: [] });
     assert.deepEqual([settledPrice(null, 3).usd, settledPrice(null, 3).agreement], [3, 'one_source']);
   });
