@@ -123,13 +123,13 @@ async function setShop() {
   return { way, recipient, refunder, open, wallet, sign, present, buy, sendPlain };
 }
 
-/** An operator decides that what the payer's newest call cost goes back. */
+/** An operator decides that what the payer's first call cost goes back. */
 async function owe({ app }: TestServer, sql: ArchivedDatabase['pools']['sql'], payer: KeyPairSigner) {
   const [row] = await sql<
     { account_id: bigint; call_id: string; network: string; asset: string; pay_to: string }[]
   >`
     select account_id, call_id, network, asset, pay_to from settlements where payer = ${payer.address}
-    order by created_at desc limit 1`;
+    order by created_at limit 1`;
   assert(row !== undefined);
   const { network, asset, pay_to: payTo } = row;
   const amountUnits = PRICES.nickel;
@@ -165,6 +165,8 @@ test('what Solana took since is booked once, what was sent back is not sent agai
   );
   assert(early && regretful && knownOwed && late && lost && returned && plain);
   const earlyHeader = await buy(first, early);
+  await buy(first, regretful);
+  // The newest is not the one that is refunded.
   await buy(first, regretful);
   await buy(first, knownOwed);
   const dueThen = await owe(first, database.pools.sql, knownOwed);
