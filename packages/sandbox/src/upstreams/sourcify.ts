@@ -6,7 +6,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, posix } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { BASE, ETHEREUM } from '../chain/addresses.ts';
 import type { World } from './world.ts';
 
 const CONTRACTS = join(import.meta.dirname, '..', 'chain', 'contracts');
@@ -29,14 +28,14 @@ const VERIFIED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '0x4200000000000000000000000000000000000006': 'WrappedEther',
     '0x420000000000000000000000000000000000000f': 'GasPriceOracle',
     '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
-    [BASE.usdc.toLowerCase()]: 'FiatTokenProxy',
-    [BASE.usdcImplementation.toLowerCase()]: 'FiatTokenV2_2',
+    '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913': 'FiatTokenProxy',
+    '0x2ce6311ddae708829bc0784c967b7d77d19fd779': 'FiatTokenV2_2',
   },
   '1': {
     '0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2': 'WrappedEther',
     '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
-    [ETHEREUM.usdc.toLowerCase()]: 'FiatTokenProxy',
-    [ETHEREUM.usdcImplementation.toLowerCase()]: 'FiatTokenV2_2',
+    '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48': 'FiatTokenProxy',
+    '0x43506849d7c04f9138d1a2050bbf3a0c054402dd': 'FiatTokenV2_2',
   },
 };
 
