@@ -16,12 +16,16 @@ import {
   createWalletClient,
   custom,
   domainSeparator,
+  getAddress,
   type Hex,
   http,
+  keccak256,
+  pad,
   parseAbi,
   parseEther,
   parseEventLogs,
   parseSignature,
+  slice,
   toHex,
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -41,6 +45,7 @@ import { runningOn } from './state-files.ts';
 import { tradeToMarket } from './uniswap.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const USDC_IMPLEMENTATION = '0x2Ce6311ddAE708829bc0784C967b7d77D19FD779';
 const WETH = '0x4200000000000000000000000000000000000006';
 const REGISTRY = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432';
 const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3';
@@ -392,6 +397,29 @@ test('a restart keeps balances, nonces, blocks and logs, and brings the pools ba
   assert.deepEqual(await state(), before);
   for (const fee of [500, 3_000]) assert((await awayFromMarket(fee)) < 0.01);
   await mined(await wallet(SANDBOX_ACCOUNTS.faucet.privateKey).sendTransaction({ to: user.address }));
+});
+
+test('a chain of an earlier version has USDC’s implementation moved to where the real chain has it', async () => {
+  const user = await funded();
+  const node = connect(chain.url);
+  const slot = keccak256(toHex('org.zeppelinos.proxy.implementation'));
+  const implementationOf = async () => {
+    const value = await connect(chain.url).getStorageAt({ address: USDC, slot });
+    return getAddress(slice(value ?? assert.fail(), 12));
+  };
+  assert.equal(await implementationOf(), USDC_IMPLEMENTATION);
+  const code = await node.getCode({ address: USDC_IMPLEMENTATION });
+  // As it was: at an address that the deployer happened to get.
+  const earlier = privateKeyToAccount(generatePrivateKey()).address;
+  await node.setCode({ address: earlier, bytecode: code ?? assert.fail() });
+  await node.setCode({ address: USDC_IMPLEMENTATION, bytecode: '0x' });
+  await node.setStorageAt({ address: USDC, index: slot, value: pad(earlier) });
+  assert.equal(await usdcOf(user.address), 25_000_000n);
+  await chain.stop();
+  chain = await startEvmChain({ seed: SEED, stateDir: join(folder, 'kept') });
+  assert.equal(await implementationOf(), USDC_IMPLEMENTATION);
+  assert.equal(await usdcOf(user.address), 25_000_000n);
+  assert.equal(await usdcOf((await funded()).address), 25_000_000n);
 });
 
 /** A process that runs a chain as `npm start` does. */
