@@ -15,6 +15,8 @@ export interface ServerProcess {
   process: ChildProcess;
   /** The last of what it wrote to its standard error. */
   words(): string;
+  /** Keeps all that it writes to its standard error from now on. @returns what it has written since */
+  listen(): () => string;
   /** Sends a signal and waits for the end. @returns the exit code; null when the signal ended it */
   end(signal: 'SIGINT' | 'SIGKILL' | 'SIGTERM'): Promise<number | null>;
 }
@@ -78,6 +80,13 @@ async function start(
     url,
     process: child,
     words: () => words,
+    listen() {
+      let said = '';
+      child.stderr?.on('data', (bytes) => {
+        said += bytes;
+      });
+      return () => said;
+    },
     async end(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
       const exit = once(child, 'exit');

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Challenge } from 'mppx';
 import { Mppx } from 'mppx/client';
 import { type Address, parseEther } from 'viem';
@@ -42,7 +43,11 @@ import {
 const TOKEN = 'an-operators-token-of-the-tests';
 const ANN: Told = { sub: 'ann-1', email: 'ann@example.com', email_verified: true };
 const PING_MICROS = 250_000n;
-const GRANT_MICROS = 1_000_000_000n;
+/** More than any machine can spend meanwhile. */
+const GRANT_MICROS = 1_000_000_000_000n;
+const WALLET_USD = 20_000;
+/** Between two calls of a caller, so that what is tested beside them has a processor too. */
+const PAUSE_MS = 10;
 const SERVICES = 'ping,token-price,agent-create-wallet';
 const COINS = ['ETH', 'BTC', 'SOL', 'USDC', 'LINK', 'UNI', 'AAVE', 'DOGE'];
 /** More than Base takes back. */
@@ -89,7 +94,7 @@ before(async () => {
     }),
   ]);
   issuers = { facilitator, collector, source, node };
-  payer = await world.wallet(500);
+  payer = await world.wallet(WALLET_USD);
   const keys = createKeys(database.sql, Date.now);
   const parts = { sql: database.sql, keys, ledger: createLedger(database, Date.now), nowMs: Date.now };
   ({ apiKey } = await grantKey(parts, { amountMicros: GRANT_MICROS, label: 'test', note: 'test' }));
@@ -134,12 +139,10 @@ async function hangUp(
   server: ServerProcess,
   waits = false,
 ): Promise<{ renewed: string[]; waiting: string[] }> {
-  const before = server.words().length;
+  const said = server.listen();
   server.process.kill('SIGHUP');
   const lineWith = (message: string) =>
-    server
-      .words()
-      .slice(before)
+    said()
       .split('\n')
       .find((line) => line.endsWith(`"msg":"${message}"}`));
   const read = 'secrets were read again';
@@ -169,7 +172,7 @@ async function payFromWallet(url: string): Promise<Response> {
   return post(url, 'x402/ping', { 'payment-signature': await paymentHeader(unpaid, payment) });
 }
 
-/** Callers who buy without a pause, two for credits and one from a wallet, until they are stopped. */
+/** Callers who buy one call after the other, two for credits and one from a wallet, until they are stopped. */
 function startLoad(first: ServerProcess) {
   let at = first;
   let isOver = false;
@@ -190,6 +193,7 @@ function startLoad(first: ServerProcess) {
       } finally {
         running.set(server, (running.get(server) ?? 0) - 1);
       }
+      await sleep(PAUSE_MS);
     }
   };
   const byCredits = (url: string) => post(url, 'x402/ping', { 'x-api-key': apiKey });
