@@ -48,6 +48,7 @@ before(async () => {
     openTestDatabase(),
     startOwnApi(({ url }, reply) => {
       if (url === '/large') return reply.end(LARGE);
+      if (url === '/found') return reply.end('nothing yet');
       if (holds) return held.push(reply);
       reply.end(`order ${api.got.length}`);
     }),
@@ -69,6 +70,7 @@ upstreams:
   mortal: { url: "${halfUrl}", breaker: false }
 routes:
   "POST /orders": { upstream: orders, price: "0.02" }
+  "POST /found": { upstream: orders, price: "0.02", effect: read }
   "GET /large": { upstream: orders, price: "0.02" }
   "GET /mortal/half": { upstream: mortal, price: "0.02" }
 `;
@@ -210,6 +212,45 @@ test('the answer of a GET that did not leave whole is given again free, once, to
     assert.equal(await balanceOf(database.sql, account), GRANT_MICROS - 2n * PRICE_MICROS);
     const captured = (await callsOf(database.sql, account)).filter(({ state }) => state === 1);
     assert.equal(captured.length, 2);
+    await assertBooksClosed(database.patient);
+  } finally {
+    await shop.close();
+  }
+});
+
+test('an answer is kept for a caller that may lose it where a client repeats by itself, or something was done', async () => {
+  const shop = await startTestServer({ pools: database, services: [], routes: () => routesOf(config()) });
+  holds = false;
+  try {
+    const key = await newKey();
+    for (const [method, path, isKept] of [
+      ['GET', '/large', true],
+      ['POST', '/orders', true],
+      ['POST', '/found', false],
+    ] as const) {
+      let kept = 0;
+      // Between its capture and its last byte.
+      shop.app.http.server.prependOnceListener('request', (_: unknown, reply: ServerResponse) => {
+        const end = reply.end.bind(reply);
+        reply.end = ((...rest: Parameters<typeof end>) => {
+          void database.sql<{ kept: number }[]>`
+            select count(*)::integer as kept from followed_calls`.then(([row]) => {
+            kept = row?.kept ?? 0;
+            end(...rest);
+          });
+          return reply;
+        }) as typeof reply.end;
+      });
+      const body = method === 'POST' ? { body: 'one chair' } : {};
+      const headers = { 'x-api-key': key, 'content-type': 'text/plain' };
+      const answer = await fetch(shop.url + path, { method, headers, ...body });
+      assert.equal(answer.status, 200, await answer.text());
+      assert.equal(kept, isKept ? 1 : 0, `${method} ${path}`);
+      await until('its arrival to be noted', async () => {
+        const rows = await database.sql`select 1 from followed_calls`;
+        return rows.length === 0;
+      });
+    }
     await assertBooksClosed(database.patient);
   } finally {
     await shop.close();

@@ -65,7 +65,7 @@ export async function answerOverHttp(
       ...(asked.isGone === true ? { isGone: true } : {}),
       gone: caller.gone,
       onGone: caller.onGone,
-      ...(isHandedOutAgain(asked) ? { delivery: { request: null, cancelled() {} } } : {}),
+      ...(isHandedOutAgain(asked, method) ? { delivery: { request: null, cancelled() {} } } : {}),
       openStream: (head, bounds) => openStream(reply, head, bounds),
       assertMayBuy() {
         if (atRoute === undefined && method !== 'POST') throw notPost();
@@ -80,9 +80,12 @@ export async function answerOverHttp(
  * Whether the answer to a call that nothing names is not lost with its connection. What a service has done stays done, and
  * clients and proxies repeat a GET by themselves. A stream at a route's own address is kept by nobody.
  */
-function isHandedOutAgain({ service, sent }: { service: Service; sent?: SentRequest }): boolean {
-  if (sent !== undefined) return service.stream?.form !== 'bytes';
-  return service.effect === 'write';
+function isHandedOutAgain(
+  { service, sent }: { service: Service; sent?: SentRequest },
+  method: string,
+): boolean {
+  if (sent === undefined) return service.effect === 'write';
+  return service.stream?.form !== 'bytes' && (service.effect === 'write' || method === 'GET');
 }
 
 function notPost(): Problem {
