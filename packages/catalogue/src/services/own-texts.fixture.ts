@@ -18,7 +18,7 @@ export const OWN_NAMES: ReadonlySet<string> = new Set(
    jurisdictions keyId keyPrefix key_id key_prefix l1FeeWei lastAt lastUpdate layer leaseType list listPublishedAt listTitle
    marketCap marketId maxFeePerGas maxFeeWei maxPriorityFeePerGas measurementDate merchantId minOutputAmount minReceived
    missingTerms momentum mostRecentGranuleDate native nativeRaw nativeSymbol nextSteps notCovered notExamined obligations
-   observedAt openQuestions operationType outputAmount overallTone overdueMilestones ownerAddress pairAddress pattern payTo payer
+   observedAt openQuestions operationType outputAmount overallTone overdueMilestones ownerAddress pageChangedOn pairAddress pattern payTo payer
    paymentType paymentUri per pool positiveFactors poweredBy price priorityFeeWei privateKey projectId propertyId publishedAt
    qualityLabel quoteAddress quoteCurrency quoteReserve quoteToken rail rateDate readAt readOn rebalancingSteps receivedAt
    recipient registry requestId requestedModel resolution retrievalQuality risk riskLevel riskReasons rules sanctionsNotes
