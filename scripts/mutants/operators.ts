@@ -10,7 +10,7 @@ export const OPERATOR_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/operator/sign-in/provider.ts',
     tests: SIGN_IN,
     bugs: [
-      ['  oidc.enableNonRepudiationChecks(made);\n', ''],
+      ['  client.enableNonRepudiationChecks(made);\n', ''],
       ['          expectedNonce: nonce,\n', ''],
     ],
   },

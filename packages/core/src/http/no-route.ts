@@ -16,16 +16,15 @@ export interface TakenAddress {
   readonly methods: readonly string[];
 }
 
+/** Looks an address up in a list, whatever its case; null: it is not there. */
+export type FindInList = (path: string) => TakenAddress | null;
+
 /** The addresses that have a route. `path` comes without a query everywhere. */
 export interface KnownAddresses {
   /** All of them as they were registered, such as `/api/devices/:deviceId` and `/x402/*`, told or not. */
   all(): readonly TakenAddress[];
-  /**
-   * Adds addresses that a wildcard's handler answers by a list of its own, which may change.
-   *
-   * @param find looks an address up, whatever its case; null: it is not in the list
-   */
-  addList(find: (path: string) => TakenAddress | null): void;
+  /** Adds addresses that a wildcard's handler answers by a list of its own, which may change. */
+  addList(find: FindInList): void;
   /** The methods that an address takes, as `Allow` names them; null if it is unknown. Each takes OPTIONS too. */
   allow(path: string): string | null;
   /** The 405 for an address that takes other methods; null if it takes this one, or is unknown. */
@@ -63,7 +62,7 @@ interface Meant {
 export function noteRoutes(app: FastifyInstance): KnownAddresses {
   const known = new Map<string, KnownAddress>();
   const wildcards = new Map<string, string[]>();
-  const lists: ((path: string) => TakenAddress | null)[] = [];
+  const lists: FindInList[] = [];
   app.addHook('onRoute', (route) => {
     const { url } = route;
     const methods = [route.method].flat().filter((each) => METHODS.includes(each));
@@ -78,21 +77,7 @@ export function noteRoutes(app: FastifyInstance): KnownAddresses {
     known.set(url, address);
   });
 
-  function meantBy(path: string): readonly Meant[] {
-    if (path.length > MOST_CHARACTERS_LOOKED_UP) return [];
-    const asked = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
-    const listed = lists.flatMap((find): Meant | [] => {
-      const address = find(asked);
-      return address === null ? [] : { written: address.path, methods: address.methods, parameters: 0 };
-    });
-    const registered = [...known.values()].flatMap((address): Meant | [] => {
-      const written = writtenAs(address, asked);
-      const methods = written === null ? [] : toldMethods(address);
-      if (written === null || methods.length === 0) return [];
-      return { written, methods, parameters: address.literals.length - 1 };
-    });
-    return [...registered, ...listed];
-  }
+  const meantBy = (path: string) => addressesMeant(path, [...known.values()], lists);
 
   function allow(path: string): string | null {
     const exact = meantBy(path).filter(({ written }) => written === path.replace(/(?<=.)\/$/, ''));
@@ -135,9 +120,33 @@ export function noteRoutes(app: FastifyInstance): KnownAddresses {
         charged: false,
       };
       const message = `There is nothing at ${method} ${shortened(path)}.`;
-      return { problem: new Problem(404, 'NOT_FOUND', message, { details, headers: NOT_KEPT }), meant };
+      return {
+        problem: new Problem(404, 'NOT_FOUND', message, { details, headers: NOT_KEPT }),
+        meant,
+      };
     },
   };
+}
+
+/** The addresses that a request may have meant: those that were registered, and those of lists. */
+function addressesMeant(
+  path: string,
+  known: readonly KnownAddress[],
+  lists: readonly FindInList[],
+): readonly Meant[] {
+  if (path.length > MOST_CHARACTERS_LOOKED_UP) return [];
+  const asked = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
+  const registered = known.flatMap((address): Meant | [] => {
+    const written = writtenAs(address, asked);
+    const methods = written === null ? [] : toldMethods(address);
+    if (written === null || methods.length === 0) return [];
+    return { written, methods, parameters: address.literals.length - 1 };
+  });
+  const listed = lists.flatMap((find): Meant | [] => {
+    const address = find(asked);
+    return address === null ? [] : { written: address.path, methods: address.methods, parameters: 0 };
+  });
+  return [...registered, ...listed];
 }
 
 function toldMethods({ routes }: KnownAddress): readonly string[] {
