@@ -3,12 +3,10 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { keptSeconds, LONG_FROM_SECONDS, listedSeconds } from './test-seconds.ts';
 
+/** A file that imports this starts servers as processes of their own. */
+const SERVER_PART = 'apps/shop/test/fire/server-process.fixture.ts';
 /** Imports that take seconds to start, by path from the root or by the package's name. */
-const SLOW_PARTS = [
-  'packages/sandbox/src/chain/anvil.ts',
-  'apps/shop/test/fire/server-process.fixture.ts',
-  'playwright-core',
-];
+const SLOW_PARTS = ['packages/sandbox/src/chain/anvil.ts', SERVER_PART, 'playwright-core'];
 /** Tests in this folder take minutes, whatever they import. */
 const SLOW_FOLDER = 'apps/shop/test/fire/';
 /** A file that imports this has a database. */
@@ -26,6 +24,7 @@ export interface TestFile {
   /** Path from the root of the repository, with `/`. */
   path: string;
   needsDatabase: boolean;
+  needsServer: boolean;
   /** Whether `--quick` leaves it out. */
   isSlow: boolean;
   /** Whether it is part of `--deep`. */
@@ -58,6 +57,7 @@ export function findTestFiles(root: string, picked: readonly string[] = []): Tes
         seconds,
         isSlow,
         needsDatabase: has(DATABASE_PART),
+        needsServer: has(SERVER_PART),
         isDeep: has(DEEP_PART),
         isAlone: isLong || path.startsWith(SLOW_FOLDER) || changesProcess(root, parts),
       };

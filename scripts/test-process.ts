@@ -122,8 +122,12 @@ function reasonsOf(tests: readonly Told[], cwd: string): ReadonlyMap<string, str
 }
 
 /** Runs a program of ours that is not a test, such as the static checks, as one result that passes or fails. */
-export async function runProgram(program: string, options: RunOptions): Promise<Ran> {
-  const told = await runProcess(['--disable-warning=ExperimentalWarning', program], options);
+export async function runProgram(
+  program: string,
+  options: RunOptions,
+  args: readonly string[] = [],
+): Promise<Ran> {
+  const told = await runProcess(['--disable-warning=ExperimentalWarning', program, ...args], options);
   const passed = !told.timedOut && told.end === 0;
   return {
     ...told,

@@ -1,7 +1,8 @@
 /**
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
  * are processors; files that may share a process do, since most of a short one's time goes into what it imports. Each
- * lane starts a PostgreSQL of its own before its first test file that needs one. With TEST_DATABASE_URL set, the tests
+ * lane starts a PostgreSQL of its own before its first test file that needs one; servers that tests start as processes
+ * are bundled once. With TEST_DATABASE_URL set, the tests
  * that need a database run once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what
  * takes long; `--deep` runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which
  * files took long; further arguments select files by a part of their path.
@@ -13,6 +14,7 @@ import { makeDatabaseFolder } from './database-folder.ts';
 import { batchesOf, findTestFiles, listTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestBatch, runTestFile } from './test-process.ts';
 import { keepSeconds, listSeconds } from './test-seconds.ts';
+import { bundleServer } from './test-server.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /**
@@ -45,9 +47,11 @@ let passed = 0;
 const failed: string[] = [];
 const measuredSeconds = new Map<string, number>();
 let tallies = 0;
+let server: Promise<Variables> | undefined;
 
 interface Job {
   needsDatabase: boolean;
+  needsServer: boolean;
   /** @returns what ran, by its name */
   run(environment: Readonly<Record<string, string | undefined>>): Promise<[string, Ran][]>;
 }
@@ -55,6 +59,7 @@ interface Job {
 try {
   const checks: Job = {
     needsDatabase: false,
+    needsServer: false,
     async run(environment) {
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
       return [['npm run check', await runProgram(join(ROOT, 'scripts/check.ts'), options)]];
@@ -93,6 +98,7 @@ process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 function jobOf(batch: readonly TestFile[]): Job {
   return {
     needsDatabase: batch.some(({ needsDatabase }) => needsDatabase),
+    needsServer: batch.some(({ needsServer }) => needsServer),
     async run(environment) {
       tallies += 1;
       const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
@@ -170,17 +176,24 @@ async function prepareDatabase(
 /** Runs what waits, one after another, until nothing does. */
 async function runJobs(queue: Job[], variablesFor: (job: Job) => Promise<Variables>): Promise<void> {
   for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift()) {
-    const variables = await variablesFor(job);
-    if (stop.signal.aborted) return;
-    const environment = {
+    const own = {
       ...process.env,
-      ...variables,
       // Every process loads the same thousand modules, so they are compiled once for all of them.
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
       ...(isDeep ? { TEST_DEEP: '1' } : {}),
     };
+    const database = await variablesFor(job);
+    const server = job.needsServer ? await serverFor(own) : {};
+    if (stop.signal.aborted) return;
+    const environment = { ...own, ...database, ...server };
     for (const [name, ran] of await job.run(environment)) tell(name, ran);
   }
+}
+
+/** The variables that name the bundled server, which the first job that needs it has made. */
+function serverFor(environment: NodeJS.ProcessEnv): Promise<Variables> {
+  server ??= bundleServer(join(folder, 'server'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal });
+  return server;
 }
 
 function tell(name: string, ran: Ran): void {

@@ -1,4 +1,4 @@
-/** The server as a process of its own, as `npm run serve` starts it. */
+/** The server as a process of its own, as its package starts it: `npm test` bundles it once, and names the program. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ const WORDS_CHARACTERS = 200_000;
 const LAST_WORDS_CHARACTERS = 4_000;
 /** Between our look for a free port and its start another process may take it. */
 const PORTS_TRIED = 5;
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const MAIN = process.env.TEST_SERVER_PROGRAM ?? join(import.meta.dirname, '../../src/main.ts');
 
 export interface ServerProcess {
   url: string;

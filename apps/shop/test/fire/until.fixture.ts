@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 120_000;
 const POLL_MS = 5;
 
 /**
  * Waits for a condition.
  *
- * @param withinMs 20 s unless a process must start first
+ * @param withinMs two minutes unless given; longer than any machine takes, so that a slow one fails nothing
  * @throws once it has not become true by then, naming what was waited for
  */
 export async function until(

@@ -1,0 +1,24 @@
+/** The server that tests start as a process of its own: bundled once for all of them, as its package is, since half of a start is the loading of single files. */
+import { rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { type RunOptions, runProgram } from './test-process.ts';
+
+/** Tools that are installed on first use, once for this repository and every bundle of it. */
+const TOOLS = ['packages/process/tools/postgres', 'packages/catalogue/tools/compilers'];
+
+/**
+ * Bundles the server.
+ *
+ * @param into a folder that does not exist yet
+ * @returns the variable that names its program to `startServerProcess`
+ * @throws Error with what the bundling said, when it failed
+ */
+export async function bundleServer(into: string, options: RunOptions): Promise<Record<string, string>> {
+  const { failed, output } = await runProgram(join(options.cwd, 'scripts/bundle.ts'), options, [into]);
+  if (failed.length > 0) throw new Error(`the server could not be bundled for the tests:\n${output}`);
+  for (const tool of TOOLS) {
+    rmSync(join(into, tool), { recursive: true });
+    symlinkSync(join(options.cwd, tool), join(into, tool), 'dir');
+  }
+  return { TEST_SERVER_PROGRAM: join(into, 'apps/shop/src/main.js') };
+}
