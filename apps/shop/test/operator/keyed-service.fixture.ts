@@ -22,6 +22,8 @@ export interface KeyedService {
 export async function startKeyedService(parts: {
   secretOf(request: IncomingMessage): string;
   behind: ((request: IncomingMessage) => string) | null;
+  /** Further headers that go to what is behind. */
+  headers?(request: IncomingMessage): Record<string, string>;
 }): Promise<KeyedService> {
   const accepted = new Set<string>();
   const cameBy = new Map<string, number>();
@@ -38,7 +40,10 @@ export async function startKeyedService(parts: {
       return void response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     const reply = await fetch(parts.behind(request), {
       method: request.method ?? 'GET',
-      headers: { 'content-type': request.headers['content-type'] ?? 'application/json' },
+      headers: {
+        'content-type': request.headers['content-type'] ?? 'application/json',
+        ...parts.headers?.(request),
+      },
       ...(body.length === 0 ? {} : { body: new Uint8Array(body) }),
     }).catch(() => null);
     if (reply === null) return void response.destroy();

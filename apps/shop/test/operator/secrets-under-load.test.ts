@@ -4,11 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Challenge } from 'mppx';
 import { Mppx } from 'mppx/client';
 import { type Address, parseEther } from 'viem';
@@ -24,7 +23,6 @@ import {
   type LockedMailServer,
   startLockedMailServer,
 } from '../../../../packages/sandbox/src/mailbox/locked-mail-server.fixture.ts';
-import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { type ServerProcess, startServerProcess } from '../fire/server-process.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
@@ -32,6 +30,7 @@ import { evmCharge } from '../mpp.fixture.ts';
 import { jsonOf, sourcesAt, startUpstreams } from '../server.fixture.ts';
 import { type PaymentWorld, paymentHeader, signPayment, startPaymentWorld } from '../x402.fixture.ts';
 import { bearerOf, type KeyedService, startKeyedService } from './keyed-service.fixture.ts';
+import { assertTakenOnce, boughtOn, filesIn, hangUp, PATIENCE_MS, startLoad } from './load.fixture.ts';
 import { signIn, surfer } from './sign-in.fixture.ts';
 import {
   CLIENT,
@@ -46,8 +45,6 @@ const PING_MICROS = 250_000n;
 /** More than any machine can spend meanwhile. */
 const GRANT_MICROS = 1_000_000_000_000n;
 const WALLET_USD = 20_000;
-/** Between two calls of a caller, so that what is tested beside them has a processor too. */
-const PAUSE_MS = 10;
 const SERVICES = 'ping,token-price,agent-create-wallet';
 const COINS = ['ETH', 'BTC', 'SOL', 'USDC', 'LINK', 'UNI', 'AAVE', 'DOGE'];
 /** More than Base takes back. */
@@ -68,6 +65,7 @@ let folder: string;
 let apiKey: string;
 let payer: PrivateKeyAccount;
 const servers: ServerProcess[] = [];
+const files = filesIn(() => folder);
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'secrets-'));
@@ -107,16 +105,6 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Writes secrets into files. @returns the variables that name them */
-function files(secrets: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(secrets).map(([name, value]) => {
-      writeFileSync(join(folder, name), `${value}\n`);
-      return [`${name}_FILE`, join(folder, name)];
-    }),
-  );
-}
-
 async function start(environment: Record<string, string>): Promise<ServerProcess> {
   const server = await startServerProcess({
     ...sourcesAt(upstreams.url),
@@ -124,6 +112,7 @@ async function start(environment: Record<string, string>): Promise<ServerProcess
     SERVICES,
     ADMIN_TOKENS: `desk:${TOKEN}`,
     LOG_LEVEL: 'info',
+    RECONCILE_INTERVAL_MS: '500',
     X402_NETWORKS: 'base',
     UPSTREAM_BASE_BASE_URL: world.chain.url,
     X402_RECIPIENT: world.recipient,
@@ -132,30 +121,6 @@ async function start(environment: Record<string, string>): Promise<ServerProcess
   });
   servers.push(server);
   return server;
-}
-
-/** Has the server read its files again. @param waits whether some wait for a start, which it says in a line of its own */
-async function hangUp(
-  server: ServerProcess,
-  waits = false,
-): Promise<{ renewed: string[]; waiting: string[] }> {
-  const said = server.listen();
-  server.process.kill('SIGHUP');
-  const lineWith = (message: string) =>
-    said()
-      .split('\n')
-      .find((line) => line.endsWith(`"msg":"${message}"}`));
-  const read = 'secrets were read again';
-  const waitFor = 'these new secrets wait for the next start';
-  await until(
-    'the secrets to be read again',
-    () => lineWith(read) !== undefined && (!waits || lineWith(waitFor) !== undefined),
-  );
-  const waiting = lineWith(waitFor);
-  return {
-    renewed: JSON.parse(lineWith(read) ?? '').renewed,
-    waiting: waiting === undefined ? [] : JSON.parse(waiting).waiting,
-  };
 }
 
 const post = (url: string, path: string, headers: Record<string, string>, body: object = {}) =>
@@ -172,87 +137,14 @@ async function payFromWallet(url: string): Promise<Response> {
   return post(url, 'x402/ping', { 'payment-signature': await paymentHeader(unpaid, payment) });
 }
 
-/** Callers who buy one call after the other, two for credits and one from a wallet, until they are stopped. */
-function startLoad(first: ServerProcess) {
-  let at = first;
-  let isOver = false;
-  const sold = { credits: 0, wallet: 0 };
-  const failed: string[] = [];
-  const running = new Map<ServerProcess, number>();
-  const buying = async (by: keyof typeof sold, buy: (url: string) => Promise<Response>) => {
-    while (!isOver) {
-      const server = at;
-      running.set(server, (running.get(server) ?? 0) + 1);
-      try {
-        const reply = await buy(server.url);
-        const text = await reply.text();
-        if (reply.status === 200) sold[by] += 1;
-        else failed.push(`${by}: ${reply.status} ${text}`);
-      } catch (error) {
-        failed.push(`${by}: ${error}`);
-      } finally {
-        running.set(server, (running.get(server) ?? 0) - 1);
-      }
-      await sleep(PAUSE_MS);
-    }
-  };
+/** Two callers who pay by credits, and one who pays from a wallet. */
+function buyFrom(first: ServerProcess) {
   const byCredits = (url: string) => post(url, 'x402/ping', { 'x-api-key': apiKey });
-  const callers = [
-    buying('credits', byCredits),
-    buying('credits', byCredits),
-    buying('wallet', payFromWallet),
-  ];
-  return {
-    sold,
-    failed,
-    /** Waits until both have sold more. */
-    async more(): Promise<void> {
-      const before = { ...sold };
-      await until(
-        'more calls to be sold',
-        () => failed.length > 0 || (sold.credits > before.credits + 2 && sold.wallet > before.wallet + 1),
-        60_000,
-      );
-      assert.deepEqual(failed, []);
-    },
-    /** Sends callers elsewhere, and waits until none is left at the one before. */
-    async moveTo(server: ServerProcess): Promise<void> {
-      const before = at;
-      at = server;
-      await until('the callers to have left', () => running.get(before) === 0, 60_000);
-    },
-    async stop(): Promise<void> {
-      isOver = true;
-      await Promise.all(callers);
-      assert.deepEqual(failed, []);
-    },
-  };
-}
-
-const boughtNow = async () => {
-  const [row] = await database.sql<{ calls: number; micros: bigint }[]>`
-    select count(*)::integer as calls, coalesce(sum(price_micros), 0)::bigint as micros from calls where state = 1`;
-  return { calls: row?.calls ?? 0, micros: BigInt(row?.micros ?? 0) };
-};
-
-/** Proves the books, and that as much was taken as was delivered. */
-async function assertTakenOnce(
-  sold: number,
-  soldMicros: bigint,
-  before: Awaited<ReturnType<typeof boughtNow>>,
-) {
-  await until('every call to have ended', async () => {
-    const [open] = await database.sql<{ open: number }[]>`
-      select count(*)::integer as open from calls where state in (0, 3)`;
-    return open?.open === 0;
-  });
-  const now = await boughtNow();
-  assert.deepEqual([now.calls - before.calls, now.micros - before.micros], [sold, soldMicros]);
-  const { checks } = await proveBooks(database.patient);
-  assert.deepEqual(
-    checks.filter(({ ok }) => !ok),
-    [],
-  );
+  return startLoad(first, [
+    ['credits', byCredits],
+    ['credits', byCredits],
+    ['wallet', payFromWallet],
+  ]);
 }
 
 /** Exchanges at the side of whoever checks a secret: from now on both are taken, or the second alone. */
@@ -327,8 +219,8 @@ test('what others gave us is exchanged by one SIGHUP, and each of them sees the 
     SOLANA_YIELD_SINCE_SLOT: '0',
   });
   const receivedBefore = await world.received();
-  const before = await boughtNow();
-  const load = startLoad(server);
+  const before = await boughtOn(database);
+  const load = buyFrom(server);
   let prices = 0;
   let byMpp = 0;
   const unpaidMpp = () => fetch(`${server.url}/mpp/ping`, { method: 'POST' });
@@ -347,20 +239,28 @@ test('what others gave us is exchanged by one SIGHUP, and each of them sees the 
     assert.equal((await signIn(browser, provider, ANN)).status, 303);
     assert.equal(provider.cameBy, secretsOf(word).ADMIN_OIDC_CLIENT_SECRET);
     await writeMail();
-    await until('the mail', () => mailServer.mailsBy.has(`${word}-password`), 60_000);
-    await until('the node to be asked', async () => {
-      assert.equal((await fetch(`${server.url}/api/solana-yield/stats`)).status, 200);
-      return issuers.node.cameBy.has(`${word}-node-key`);
-    });
-    await until('the source to be asked', async () => {
-      const symbol = COINS[prices % COINS.length];
-      const reply = await post(server.url, 'x402/token-price', { 'x-api-key': apiKey }, { symbol });
-      assert.equal(reply.status, 200, await reply.text());
-      prices += 1;
-      return issuers.source.cameBy.has(`${word}-${passwords.UPSTREAM_COINGECKO_API_KEY}`);
-    });
-    await until('spans', () => issuers.collector.cameBy.has(`${word}-collector-token`), 60_000);
-    await until('the facilitator', () => issuers.facilitator.cameBy.has(`${word}-token`), 60_000);
+    await until('the mail', () => mailServer.mailsBy.has(`${word}-password`), PATIENCE_MS);
+    await until(
+      'the node to be asked',
+      async () => {
+        assert.equal((await fetch(`${server.url}/api/solana-yield/stats`)).status, 200);
+        return issuers.node.cameBy.has(`${word}-node-key`);
+      },
+      PATIENCE_MS,
+    );
+    await until(
+      'the source to be asked',
+      async () => {
+        const symbol = COINS[prices % COINS.length];
+        const reply = await post(server.url, 'x402/token-price', { 'x-api-key': apiKey }, { symbol });
+        assert.equal(reply.status, 200, await reply.text());
+        prices += 1;
+        return issuers.source.cameBy.has(`${word}-${passwords.UPSTREAM_COINGECKO_API_KEY}`);
+      },
+      PATIENCE_MS,
+    );
+    await until('spans', () => issuers.collector.cameBy.has(`${word}-collector-token`), PATIENCE_MS);
+    await until('the facilitator', () => issuers.facilitator.cameBy.has(`${word}-token`), PATIENCE_MS);
     return browser;
   };
   let priceMicros: bigint;
@@ -374,7 +274,7 @@ test('what others gave us is exchanged by one SIGHUP, and each of them sees the 
     files({ ...secretsOf('other'), MPP_SECRET_KEY: `${OTHER_SECRET},${FIRST_SECRET}` });
     const { renewed, waiting } = await hangUp(server);
     assert.deepEqual(
-      [renewed.toSorted(), waiting],
+      [renewed, waiting],
       [[...Object.keys(secretsOf('other')), 'MPP_SECRET_KEY'].toSorted(), []],
     );
     await useAll('other');
@@ -406,7 +306,7 @@ test('what others gave us is exchanged by one SIGHUP, and each of them sees the 
   const { credits, wallet } = load.sold;
   const all = credits + wallet + prices + byMpp;
   const micros = BigInt(credits + wallet + byMpp) * PING_MICROS + BigInt(prices) * priceMicros;
-  await assertTakenOnce(all, micros, before);
+  await assertTakenOnce(database, before, { calls: all, micros });
   assert.equal((await world.received()) - receivedBefore, BigInt(wallet + byMpp) * PING_MICROS);
   await server.end('SIGTERM');
 
@@ -448,9 +348,9 @@ test('keys that wait for a start go on until another replica has the new ones', 
     5_000_000n - (await world.balanceOf(addressOf('refunds', index)));
 
   const first = await start(variables);
-  const before = await boughtNow();
+  const before = await boughtOn(database);
   const receivedBefore = await world.received();
-  const load = startLoad(first);
+  const load = buyFrom(first);
   const bought = { wallets: 0, refunded: 0 };
   const newWallet = async (server: ServerProcess) => {
     const body = { agentId: `agent-${bought.wallets}` };
@@ -484,14 +384,14 @@ test('keys that wait for a start go on until another replica has the new ones', 
       assert(asked.status === 200 || told.code === 'PAYMENT_NOT_FINAL', JSON.stringify(told));
       return asked.status === 200;
     };
-    await until('the refund to be taken', taken, 60_000);
+    await until('the refund to be taken', taken, PATIENCE_MS);
   };
   let walletId: string;
   try {
     await load.more();
     walletId = await newWallet(first);
     await refund(first);
-    await until('the refund', async () => (await refundedBy(0)) === PING_MICROS, 60_000);
+    await until('the refund', async () => (await refundedBy(0)) === PING_MICROS, PATIENCE_MS);
 
     files({
       X402_RELAYER_KEYS: keysOf.settler[1] ?? '',
@@ -500,7 +400,7 @@ test('keys that wait for a start go on until another replica has the new ones', 
     });
     const { renewed, waiting } = await hangUp(first, true);
     assert.deepEqual(
-      [renewed, waiting.toSorted()],
+      [renewed, waiting],
       [
         [],
         Object.keys(variables)
@@ -520,7 +420,7 @@ test('keys that wait for a start go on until another replica has the new ones', 
     await load.more();
     assert((await sentBy(1)) > 0, 'the new settler sends');
     await refund(second);
-    await until('the refund of the new key', async () => (await refundedBy(1)) === PING_MICROS, 60_000);
+    await until('the refund of the new key', async () => (await refundedBy(1)) === PING_MICROS, PATIENCE_MS);
     assert.equal(await refundedBy(0), PING_MICROS);
     await opens(second, walletId);
     await newWallet(second);
@@ -532,18 +432,17 @@ test('keys that wait for a start go on until another replica has the new ones', 
         >`select distinct kek_id from managed_wallet_keys where kek_id is not null`;
         return ids.length === 1;
       },
-      120_000,
+      PATIENCE_MS,
     );
   } finally {
     await load.stop();
   }
   const { credits, wallet } = load.sold;
   const pings = credits + wallet + bought.refunded;
-  await assertTakenOnce(
-    pings + bought.wallets,
-    BigInt(pings) * PING_MICROS + BigInt(bought.wallets) * 2_000_000n,
-    before,
-  );
+  await assertTakenOnce(database, before, {
+    calls: pings + bought.wallets,
+    micros: BigInt(pings) * PING_MICROS + BigInt(bought.wallets) * 2_000_000n,
+  });
   assert.equal((await world.received()) - receivedBefore, BigInt(wallet + bought.refunded) * PING_MICROS);
 
   files({ WALLET_ENCRYPTION_KEY: wrapping[1] ?? '' });

@@ -11,8 +11,8 @@ import { readManifest } from '../../../sandbox/src/chain/lending/snapshot.ts';
 import { moveStoredTimes } from '../../../sandbox/src/chain/lending/stored-times.ts';
 import { connect, transact } from '../../../sandbox/src/chain/node.ts';
 import { mintUsdc } from '../../../sandbox/src/chain/usdc.ts';
-import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { createKeeper } from './keeper.ts';
+import { type Past, writePast } from './past.fixture.ts';
 import { type MoveReason, readKeeperReport } from './report.ts';
 
 const ABI = parseAbi([
@@ -36,7 +36,6 @@ const COMET = '0xb125E6687d4313864e53df431d5425969c15Eb2F';
 const USD = 1_000_000n;
 const SEVEN_HOURS_S = 25_200;
 const HOUR_S = 3_600;
-const YEAR_S = 31_536_000;
 const { vault, storedTimes, accounts } = readManifest();
 const { owner, borrower } = accounts;
 
@@ -94,34 +93,14 @@ async function makeAavePoor(): Promise<void> {
   await call(borrower, AAVE_POOL, 'repay', [USDC, 5_000_000n * USD, 2n, borrower]);
 }
 
-/**
- * Writes down 26 hours in which the three have paid and lent what they pay and lend now, or what is told.
- *
- * @param past percent a year, and the part of a protocol that was lent
- */
-async function haveLived(
-  past: Partial<Record<ProtocolName, { percent?: number; utilization?: number }>> = {},
-) {
-  const { sql } = database;
-  await sql`delete from yield_index_samples`;
-  const report = await replica()();
-  assert.equal(report?.outcome, 'NO_HISTORY', JSON.stringify(report));
-  const [{ at, protocols } = assert.fail()] = await sql<
-    { at: Date; protocols: Record<ProtocolName, { index: string; utilization: number }> }[]
-  >`select at, protocols from yield_index_samples`;
-  for (let ageS = 300; ageS <= 26 * HOUR_S; ageS += 300) {
-    const then = PROTOCOLS.map((name) => {
-      const { percent = report?.yearlyPercent[name] ?? 0, utilization } = past[name] ?? {};
-      const index = BigInt(protocols[name].index);
-      const grown = BigInt(Math.round(Number(index) * ((percent / 100) * (ageS / YEAR_S))));
-      const used = utilization ?? protocols[name].utilization;
-      return [name, { index: String(index - grown), utilization: used }];
-    });
-    await sql`
-      insert into yield_index_samples (vault, at, block_number, protocols)
-      values (${vault.toLowerCase()}, ${new Date(at.getTime() - ageS * 1_000)}, 0,
-        ${JSON.stringify(Object.fromEntries(then))}::text::jsonb)`;
-  }
+/** Writes down 26 hours in which the three have paid and lent what they pay and lend now, or what is told. */
+async function haveLived(past: Past = {}) {
+  const look = async () => {
+    const report = await replica()();
+    assert.equal(report?.outcome, 'NO_HISTORY', JSON.stringify(report));
+    return report;
+  };
+  await writePast(database.sql, { vault, look, past });
 }
 
 /** Compound's borrower borrows or repays until this part of it is lent. */
