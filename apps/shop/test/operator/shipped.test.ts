@@ -4,7 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -57,7 +65,7 @@ test('the container file installs from the lock alone, ends as no root, and star
     .map(({ text }) => text)
     .join();
   assert.match(runs, /npm ci --omit=dev --ignore-scripts/);
-  assert.match(runs, /npm sbom --omit=dev --sbom-format=cyclonedx/);
+  assert.match(runs, /npm sbom --sbom-format=cyclonedx > sbom.cdx.json$/);
   assert.doesNotMatch(runs, /npm (install|i) /);
   const [program, ...args]: string[] = JSON.parse(last('ENTRYPOINT') ?? '[]');
   assert.equal(program, 'node');
@@ -97,6 +105,44 @@ test('the release has provenance and an SBOM, and its rights are those of each j
     assert(runs.includes(wanted), wanted);
   for (const job of Object.values<{ permissions: Record<string, string> }>(jobs))
     assert.equal(job.permissions['id-token'], 'write');
+});
+
+describe('the SBOM', () => {
+  const place = (path: string, manifest: object) => {
+    const at = join(folder, 'sbom', path);
+    mkdirSync(at, { recursive: true });
+    writeFileSync(join(at, 'package.json'), JSON.stringify({ version: '1.0.0', ...manifest }));
+  };
+  const run = (command: string, cwd: string) => spawnSync(command, { cwd, encoding: 'utf8', shell: true });
+
+  test('holds what the server shares with the tools of its tests, and none of those tools', () => {
+    place('.', { name: 'all', workspaces: ['shop'], devDependencies: { shared: '1.0.0', tool: '1.0.0' } });
+    place('shop', {
+      name: '@all/shop',
+      dependencies: { shared: '1.0.0' },
+      devDependencies: { other: '1.0.0' },
+    });
+    place('node_modules/shared', { name: 'shared' });
+    mkdirSync(join(folder, 'sbom/node_modules/@all'));
+    symlinkSync('../../shop', join(folder, 'sbom/node_modules/@all/shop'), 'junction');
+    const [command = ''] = DockerfileParser.parse(read('ops/Containerfile'))
+      .getInstructions()
+      .map((each) => (each.getArgumentsContent() ?? '').replaceAll('\\\n', ''))
+      .filter((text) => text.includes('npm sbom'));
+    const { status, stderr } = run(command, join(folder, 'sbom'));
+    assert.equal(status, 0, stderr);
+    const { components } = JSON.parse(readFileSync(join(folder, 'sbom/sbom.cdx.json'), 'utf8'));
+    const names = components.map(({ purl }: { purl: string }) => purl.replace(/^pkg:npm\/(.*)@.*$/, '$1'));
+    assert.deepEqual(names.toSorted(), ['%40all/shop', 'shared']);
+    // The release makes its own in the same way.
+    for (const each of command.split(' > ')[0]?.split(' && ') ?? [])
+      assert(read('.github/workflows/release.yml').includes(each.trim()), each);
+  });
+
+  test('can be made: the lock file holds nothing that its packages contradict', () => {
+    const { status, stdout, stderr } = run('npm ls --all --omit=dev --package-lock-only', ROOT);
+    assert.deepEqual([status, stderr], [0, ''], stdout.slice(-2_000));
+  });
 });
 
 describe('the systemd unit', () => {
