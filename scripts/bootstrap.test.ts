@@ -1,6 +1,7 @@
 /** The entry of every npm script where nothing is installed yet, with an npm that does as a test says. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -11,6 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -18,7 +20,11 @@ import { test } from 'node:test';
 const skip = process.platform === 'win32' && 'its npm is a script of a Unix shell';
 
 /** Runs a command in a fresh clone of nothing but its entry. @param npm lines of a shell script, with the arguments in `$*`; null: there is none */
-function started(t: { after(work: () => void): void }, npm: string | null) {
+function started(
+  t: { after(work: () => void): void },
+  npm: string | null,
+  environment: Readonly<Record<string, string>> = {},
+) {
   const clone = mkdtempSync(join(tmpdir(), 'farebox-bootstrap-'));
   t.after(() => rmSync(clone, { recursive: true, force: true }));
   const program = join(clone, 'apps/shop/src/commands/import.ts');
@@ -32,22 +38,18 @@ function started(t: { after(work: () => void): void }, npm: string | null) {
   mkdirSync(join(clone, 'bin'));
   const script = `#!/bin/sh\necho "$*" >> ${join(clone, 'asked')}\n${npm}\n`;
   if (npm !== null) writeFileSync(join(clone, 'bin/npm'), script, { mode: 0o755 });
-  const run = () =>
-    spawnSync(process.execPath, [join(clone, 'bootstrap.mjs'), 'import'], {
-      cwd: clone,
-      encoding: 'utf8',
-      env: {
-        ...process.env,
-        PATH: npm === null ? join(clone, 'bin') : `${join(clone, 'bin')}:${process.env.PATH}`,
-      },
-    });
+  const PATH = npm === null ? join(clone, 'bin') : `${join(clone, 'bin')}:${process.env.PATH}`;
+  const args = [join(clone, 'bootstrap.mjs'), 'import'];
+  const options = { cwd: clone, env: { ...process.env, ...environment, PATH } };
+  const run = () => spawnSync(process.execPath, args, { ...options, encoding: 'utf8' });
+  const begin = () => spawn(process.execPath, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
   const asked = () =>
     existsSync(join(clone, 'asked')) ? readFileSync(join(clone, 'asked'), 'utf8').trim().split('\n') : [];
   const installed = () =>
     readdirSync(join(clone, 'node_modules'), { recursive: true, encoding: 'utf8' })
       .filter((path) => !path.startsWith('.') && /.\/./.test(path))
       .sort();
-  return { run, asked, installed };
+  return { clone, run, begin, asked, installed };
 }
 
 /** The shop needs two packages; the third is one that its author only tests with. */
@@ -109,6 +111,36 @@ npm error network timeout at: https://registry.example/-/ping" >&2; exit 1;; esa
   assert.equal(status, 0, stderr);
   assert.match(stderr, /has not answered yet.*HTTPS_PROXY.*Trying all the same/);
   assert.ok(!asked()[1]?.includes('--offline'));
+});
+
+test('knows a registry that takes connections and says nothing', { skip }, async (t) => {
+  const silent = createServer();
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.after(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const itself = spawnSync('which', ['npm'], { encoding: 'utf8' }).stdout.trim();
+  const { run } = started(t, `case "$*" in ping*) exec ${itself} "$@";; esac\n${INSTALLS}`, {
+    npm_config_registry: `http://127.0.0.1:${port}/`,
+  });
+  const { status, stderr } = run();
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /has not answered yet.*npm config set registry.*Trying all the same/);
+});
+
+test('says how far it has come while it installs', { skip }, async (t) => {
+  const { clone, begin } = started(
+    t,
+    `${INSTALLS}\ncase "$*" in install*) while [ ! -e seen ]; do sleep 0.1; done;; esac`,
+  );
+  const child = begin();
+  const ended = once(child, 'exit');
+  let said = '';
+  child.stderr.on('data', (bytes) => {
+    said += bytes;
+    if (/: 3 packages, 2 MB after \d+ s \.\.\.\n/.test(said)) writeFileSync(join(clone, 'seen'), '');
+  });
+  assert.deepEqual(await ended, [0, null], said);
 });
 
 test('does not take a registry that knows no ping for one that is away', { skip }, (t) => {

@@ -119,7 +119,7 @@ export async function npmInstall(folder, extra = []) {
   }
   const startedMs = Date.now();
   const timer = setInterval(
-    () => say(`${packagesIn(folder)} packages after ${Math.round((Date.now() - startedMs) / 1_000)} s ...`),
+    () => say(`${sofarIn(folder)} after ${Math.round((Date.now() - startedMs) / 1_000)} s ...`),
     PROGRESS_MS,
   );
   const { code } = await npm([...NPM_INSTALL, ...extra], { cwd: folder, shown: true });
@@ -153,6 +153,17 @@ const bytesOf = (files) => files.reduce((sum, file) => sum + statSync(file).size
 /** The size of what is installed in a folder, in MB, without what it links to. */
 export function megabytesIn(folder) {
   return Math.round(bytesOf(filesBelow(join(folder, 'node_modules'), () => true)) / 1e6);
+}
+
+/** How much npm has put there by now: it makes all folders first and fills them then, so that the megabytes show that it goes on. */
+function sofarIn(folder) {
+  const packages = `${packagesIn(folder)} packages`;
+  try {
+    return `${packages}, ${megabytesIn(folder)} MB`;
+  } catch {
+    // What it is just moving cannot be measured.
+    return packages;
+  }
 }
 
 /** Whether no program reads a file of a package as it runs. Licences are kept, whatever their name ends in. */
