@@ -25,6 +25,7 @@ import { RECOVERY_MUTANTS } from './mutants/recovery.ts';
 import { SECRET_MUTANTS } from './mutants/secrets.ts';
 import { STOCK_MUTANTS } from './mutants/stock.ts';
 import { WALLET_MUTANTS } from './mutants/wallets.ts';
+import { YIELD_MUTANTS } from './mutants/yield.ts';
 
 export const MUTANTS: readonly Mutant[] = [
   ...LEDGER_MUTANTS,
@@ -52,4 +53,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...PAGE_MUTANTS,
   ...GATE_MUTANTS,
   ...WALLET_MUTANTS,
+  ...YIELD_MUTANTS,
 ].flatMap(mutantsIn);

@@ -96,4 +96,13 @@ export const OPERATOR_MUTANTS: readonly MutantsOfFile[] = [
       ['/^[=+\\-@\\t\\r\\n]/.test(text)', 'false'],
     ],
   },
+  {
+    file: 'packages/core/src/operator/sign-in/cookies.ts',
+    tests: SIGN_IN,
+    bugs: [
+      ['HttpOnly; ', ''],
+      ["isSecure ? '__Host-' : ''", "''"],
+      ['return values.length === 1 && values', 'return values.length > 0 && values'],
+    ],
+  },
 ];

@@ -80,4 +80,33 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
       ['      if (running === 0) void close();', '      void close();'],
     ],
   },
+  {
+    file: 'packages/core/src/tracing/open-telemetry.ts',
+    tests: ['apps/shop/test/operator/traces.test.ts'],
+    bugs: [
+      ['new sdk.TraceIdRatioBasedSampler(settings.sampled)', 'new sdk.AlwaysOnSampler()'],
+      ['{ root: true }, ROOT_CONTEXT', '{ root: true }, api.context.active()'],
+    ],
+  },
+  {
+    file: 'packages/core/src/tracing/traced.ts',
+    tests: ['apps/shop/test/operator/traces.test.ts'],
+    bugs: [
+      [
+        "span.end(facts(), error instanceof Error ? error.name : 'unknown');",
+        'span.end(facts(), String(error));',
+      ],
+      ['parent === undefined ? run()', 'parent !== undefined ? run()'],
+    ],
+  },
+  {
+    file: 'packages/core/src/secrets/register.ts',
+    tests: ['apps/shop/test/keys/secret-rotation.test.ts'],
+    bugs: [
+      ['          await noteOthers(transaction);\n', ''],
+      ['delivered_at is null and state < 2', 'delivered_at is null and state < 1'],
+      ['having not bool_or(secret_id in', 'having not bool_and(secret_id in'],
+      ['CLAIMS_MATTER_MS = 7 *', 'CLAIMS_MATTER_MS = 9 *'],
+    ],
+  },
 ];
