@@ -86,6 +86,17 @@ test('a market that was borrowed dry is stayed out of while it is, and for a day
   assert.equal(after([...hours(30, CALM), ...hours(6, dry), ...hours(25, CALM)]).unrest, null);
 });
 
+test('a market is not gone to above 92 % lent, and is left above 97 %', () => {
+  const lent = (utilization: number) => {
+    const { unrest, turnedBad } = after([...hours(29, CALM), { ...CALM, utilization }]);
+    return [unrest, turnedBad];
+  };
+  assert.deepEqual(lent(0.915), [null, false]);
+  assert.deepEqual(lent(0.925), ['DRY', false]);
+  assert.deepEqual(lent(0.965), ['DRY', false]);
+  assert.deepEqual(lent(0.975), ['DRY', true]);
+});
+
 test('a rate that jumps below the ceiling is stayed out of until it is a day old', () => {
   const high: Hour = { rate: 0.13, utilization: 0.91 };
   assert.equal(after([...hours(30, CALM)], { spotRate: 0.13 }).unrest, 'JUMPED');

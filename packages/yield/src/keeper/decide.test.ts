@@ -73,6 +73,20 @@ test('it is the rate after the move that counts, and a part may earn more than t
   assert.deepEqual([steep.do, steep.do === 'stay' && steep.why], ['stay', 'BEST']);
 });
 
+test('what is in the target already earns less by what comes, and that is counted', async () => {
+  const inProtocol = { aave: 200_000n * USD, compound: 0n, morpho: 1_000_000n * USD };
+  const { proposal } = await decide(
+    { ...standing(0n), inProtocol, total: 1_200_000n * USD },
+    { aave: lender(0.038), morpho: lender(0.05, { fall: 0.01 }) },
+    { ...terms, minGainBps: 1 },
+  );
+  // x dollars earn 0.05 - x / 10^8 instead of 0.038, and the million x / 10^8 less: x (0.002 - x / 10^8), which is 0 at 200,000 and 100 at
+  // half of it. Without the million's loss all would be moved.
+  assert.deepEqual([proposal?.from, proposal?.to, proposal?.partial], ['aave', 'morpho', 'depth']);
+  assert.equal(proposal?.amountMicros, 100_000n * USD);
+  assert(Math.abs(Number(proposal?.gainMicrosPerYear) / 1e6 - 100) < 0.001);
+});
+
 test('a rate of one block decides nothing: neither one that lures nor one that hides what was paid', async () => {
   const of = async (lenders: Lenders) => {
     const { proposal, ...verdict } = await decide(standing(100_000n * USD), lenders, terms);

@@ -76,6 +76,14 @@ test('what a node says of itself sends the call on, and what it says of the ques
   await again.close();
 });
 
+test('what one node refused is told, rather than the silence of the next', async () => {
+  nodes[0].state.refusal = -32_005;
+  nodes[1].state.fault = 'cut';
+  await assert.rejects(client.call('getEpochInfo', []), RpcRefusal);
+  nodes[0].state.refusal = null;
+  await client.close();
+});
+
 test('other nodes are asked once they are named, and a call that runs at the old one is answered', async () => {
   let urls = [nodes[0].url];
   const named = connectNodes(() => urls, { timeoutMs: TIMEOUT_MS, nowMs: () => clockMs });
