@@ -14,7 +14,7 @@ import { connect, transact } from '../../../sandbox/src/chain/node.ts';
 import { mintUsdc } from '../../../sandbox/src/chain/usdc.ts';
 import { createKeeper } from './keeper.ts';
 import { type Past, writePast } from './past.fixture.ts';
-import { type MoveReason, readKeeperReport } from './report.ts';
+import { createLooks, type MoveReason, readKeeperReport } from './report.ts';
 
 const ABI = parseAbi([
   'function approve(address spender, uint256 amount) returns (bool)',
@@ -401,6 +401,17 @@ test('a market that stays short of cash is left before the next move is allowed,
   const [left] = await read<[bigint]>(vault, 'holdings');
   assert(left < 1_000n * USD, `${left} lies idle`);
   assert.equal(await read(vault, 'leftProtocols'), 0b010);
+});
+
+test('a look that another has followed by now writes nothing', async () => {
+  const report = (await replica()()) ?? assert.fail();
+  const looks = createLooks(database.sql, vault, Date.now);
+  const late = (await looks.begin(0)) ?? assert.fail();
+  const next = (await looks.begin(60_000)) ?? assert.fail();
+  assert.equal(await looks.begin(60_000), null);
+  await looks.end(next, { ...report, outcome: 'BEST' });
+  await looks.end(late, { ...report, outcome: 'MOVED' });
+  assert.equal((await readKeeperReport(database.sql, vault))?.report.outcome, 'BEST');
 });
 
 test('what lies idle waits until those that would get it were calm for a day', async () => {
