@@ -90,7 +90,7 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
   },
   {
     file: 'packages/core/src/tracing/traced.ts',
-    tests: ['apps/shop/test/operator/traces.test.ts'],
+    tests: ['packages/core/src/tracing/traced.test.ts', 'apps/shop/test/operator/traces.test.ts'],
     bugs: [
       [
         "span.end(facts(), error instanceof Error ? error.name : 'unknown');",

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type OpenSpan, traced, tracedCall, traceWith } from './traced.ts';
+
+test('a span that failed tells the kind of the error and nothing of its words, which may hold what a caller sent', async () => {
+  const ended: [string, string | undefined][] = [];
+  const spanOf = (name: string): OpenSpan => ({
+    begin: spanOf,
+    end: (_facts, failed) => void ended.push([name, failed]),
+  });
+  traceWith(spanOf);
+  try {
+    const step = () => Promise.reject(new TypeError('the key of a caller'));
+    const call = tracedCall(
+      'call',
+      () => traced('step', step),
+      () => ({}),
+    );
+    await assert.rejects(call, TypeError);
+  } finally {
+    traceWith(null);
+  }
+  assert.deepEqual(ended, [
+    ['step', 'TypeError'],
+    ['call', 'TypeError'],
+  ]);
+});
