@@ -49,6 +49,9 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
       ['Math.max(1, this.#capacity / processes)', 'this.#capacity'],
       ['Math.max(1, this.#capacity / processes)', 'this.#capacity / processes'],
       ['missing - ageMs * perMs', 'missing'],
+      ['return this.#used;', 'return Math.max(1, this.#capacity / this.#replicas.count) - this.#tokens;'],
+      ['this.#used += count;', ''],
+      ['this.#used = Math.max(0, this.#used - cameBack);', ''],
     ],
   },
   {

@@ -126,13 +126,6 @@ async function buy(
   }
 }
 
-/** A paid call, asked for again while servers that were killed a moment ago still have a share of what the model may be asked. */
-async function buyOnceAllowed(...call: Parameters<typeof buy>): Promise<Told | null> {
-  const told = await buy(...call);
-  const isOverShare = told?.status === 503 && told.body.includes('UPSTREAM_UNAVAILABLE');
-  return isOverShare ? buyOnceAllowed(...call) : told;
-}
-
 /** All at once; and in a steady flow, in which reserving, running and taking go on side by side; as tool calls too. */
 for (const { atOnce, over, send } of [
   { atOnce: CALLS, over: 'HTTP', send: fetch },
@@ -182,7 +175,7 @@ for (const { atOnce, over, send } of [
       // With an Idempotency-Key every call comes to its answer, and each to one only.
       for (const call of calls) {
         if (call.order === null) continue;
-        const again = await buyOnceAllowed(server.url, call.key, call.what, call.order, send);
+        const again = await buy(server.url, call.key, call.what, call.order, send);
         assert.equal(again?.status, 200, again?.body);
         if (call.told?.status === 200) {
           assert.deepEqual(
@@ -245,7 +238,7 @@ test('SIGTERM: running calls end with 200, new ones are turned away, and the exi
     const [, , slow] = BOUGHT;
     const early: (Told | null)[] = [];
     const running = Array.from({ length: 6 }, async (_, i) => {
-      const told = await buyOnceAllowed(server.url, key, slow, i % 2 === 0 ? `term-${i}` : null);
+      const told = await buy(server.url, key, slow, i % 2 === 0 ? `term-${i}` : null);
       early.push(told);
       return told;
     });

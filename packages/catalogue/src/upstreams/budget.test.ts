@@ -57,3 +57,16 @@ test('what a process that ended had used up is used up, less what has come back 
   late.inherit(28, 60_000);
   assert.equal(takeAll(late), 30, 'all of it has come back');
 });
+
+test('what a share lacks because it has grown was used by nobody, and whoever takes over begins with all of its own', () => {
+  let nowMs = 0;
+  const replicas = { count: 2 };
+  const ended = new Budget(60, 30, () => nowMs, replicas);
+  assert.equal(takeAll(ended), 15);
+  nowMs += 30_000;
+  replicas.count = 1;
+  assert.equal(ended.missing(), 0, 'half of it is there, and nothing of it was taken');
+  const next = new Budget(60, 30, () => nowMs, { count: 2 });
+  next.inherit(ended.missing(), 0);
+  assert.equal(takeAll(next), 15);
+});

@@ -17,6 +17,8 @@ export class Budget {
   readonly #nowMs: () => number;
   readonly #replicas: LiveReplicas;
   #tokens: number;
+  /** Taken, and not come back yet. A share that has grown is filled by and by, and nobody has used what it lacks. */
+  #used = 0;
   #atMs: number;
 
   /** @param perMinute of all processes together, as is the capacity */
@@ -32,14 +34,14 @@ export class Budget {
   take(patienceMs: number, count = 1): number {
     const { perMs } = this.#refill();
     const waitMs = this.#tokens < count ? Math.ceil((count - this.#tokens) / perMs) : 0;
-    if (waitMs <= patienceMs) this.#tokens -= count;
+    if (waitMs <= patienceMs) this.#use(count);
     return waitMs;
   }
 
-  /** How many tokens this process's share lacks. */
+  /** How many tokens were used up and have not come back. */
   missing(): number {
-    const { capacity } = this.#refill();
-    return capacity - this.#tokens;
+    this.#refill();
+    return this.#used;
   }
 
   /**
@@ -50,18 +52,25 @@ export class Budget {
    */
   inherit(missing: number, ageMs: number): void {
     const { perMs } = this.#refill();
-    this.#tokens -= Math.max(0, missing - ageMs * perMs);
+    this.#use(Math.max(0, missing - ageMs * perMs));
+  }
+
+  #use(count: number): void {
+    this.#tokens -= count;
+    this.#used += count;
   }
 
   /** Adds what has come back until now. */
-  #refill(): { perMs: number; capacity: number } {
+  #refill(): { perMs: number } {
     const now = this.#nowMs();
     const { count: processes } = this.#replicas;
     const perMs = this.#perMs / processes;
     // Less than one token would be none for ever.
     const capacity = Math.max(1, this.#capacity / processes);
-    this.#tokens = Math.min(capacity, this.#tokens + (now - this.#atMs) * perMs);
+    const cameBack = (now - this.#atMs) * perMs;
+    this.#tokens = Math.min(capacity, this.#tokens + cameBack);
+    this.#used = Math.max(0, this.#used - cameBack);
     this.#atMs = now;
-    return { perMs, capacity };
+    return { perMs };
   }
 }
