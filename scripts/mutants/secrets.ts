@@ -103,6 +103,7 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
       ['          await noteOthers(transaction);\n', ''],
       ['delivered_at is null and state < 2', 'delivered_at is null and state < 1'],
       ['CLAIMS_MATTER_MS = 7 *', 'CLAIMS_MATTER_MS = 9 *'],
+      ['having not bool_or(', 'having not bool_and('],
     ],
   },
 ];

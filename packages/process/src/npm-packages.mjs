@@ -119,7 +119,7 @@ export async function npmInstall(folder, extra = []) {
   }
   const startedMs = Date.now();
   const timer = setInterval(
-    () => say(`${sofarIn(folder)} after ${Math.round((Date.now() - startedMs) / 1_000)} s ...`),
+    () => say(`${soFarIn(folder)} after ${Math.round((Date.now() - startedMs) / 1_000)} s ...`),
     PROGRESS_MS,
   );
   const { code } = await npm([...NPM_INSTALL, ...extra], { cwd: folder, shown: true });
@@ -156,7 +156,7 @@ export function megabytesIn(folder) {
 }
 
 /** How much npm has put there by now: it makes all folders first and fills them then, so that the megabytes show that it goes on. */
-function sofarIn(folder) {
+function soFarIn(folder) {
   const packages = `${packagesIn(folder)} packages`;
   try {
     return `${packages}, ${megabytesIn(folder)} MB`;
