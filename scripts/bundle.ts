@@ -49,7 +49,10 @@ const LICENCE = /^(?:licen[cs]e|copying|notice)/i;
 
 interface Bundled {
   outputFiles: readonly { path: string; text: string }[];
-  metafile: { outputs: Readonly<Record<string, { inputs: Readonly<Record<string, unknown>> }>> };
+  metafile: {
+    inputs: Readonly<Record<string, { format?: 'cjs' | 'esm' }>>;
+    outputs: Readonly<Record<string, { entryPoint?: string; inputs: Readonly<Record<string, unknown>> }>>;
+  };
 }
 interface Builder {
   onLoad(
@@ -148,9 +151,27 @@ function placed(path: string, carry: (file: string) => void): string | null {
     );
 }
 
-/** A file of the bundle, which begins with where the package lies as seen from there, and with the `require` of CommonJS. */
-function opened(file: string, text: string, isCommand: boolean): string {
+/** The files of the bundle that hold a module of CommonJS for those that load it later: they export it as `default`, and no name of it. */
+const nameless = ({ inputs, outputs }: Bundled['metafile']): ReadonlySet<string> =>
+  new Set(
+    Object.entries(outputs)
+      .filter(([, { entryPoint = '' }]) => inputs[entryPoint]?.format === 'cjs')
+      .map(([path]) => basename(path)),
+  );
+
+/**
+ * A file of the bundle, which begins with where the package lies as seen from there, and with the `require` of CommonJS. What it loads
+ * later has the names of its exports, as in Node, also where it is CommonJS.
+ */
+function opened(
+  file: string,
+  text: string,
+  { isCommand, withoutNames }: { isCommand: boolean; withoutNames: ReadonlySet<string> },
+): string {
   const [, code = text] = /^(?:#!.*\n)?([\s\S]*)$/.exec(text) ?? [];
+  const named = code.replaceAll(/\bimport\("(\.[^"]+)"\)/g, (asked, path: string) =>
+    withoutNames.has(posix.basename(path)) ? `${asked}.then(bundleNames)` : asked,
+  );
   const up = posix.relative(posix.dirname(file), '.') || '.';
   return `${isCommand ? '#!/usr/bin/env node\n' : ''}import { createRequire as bundleRequire } from 'node:module';
 import { join as bundleJoin } from 'node:path';
@@ -158,7 +179,8 @@ import { pathToFileURL as bundleFileUrl } from 'node:url';
 const require = bundleRequire(import.meta.url);
 const bundlePlace = (place) => bundleJoin(import.meta.dirname, ${JSON.stringify(up)}, place);
 const bundleUrl = (place) => bundleFileUrl(bundlePlace(place)).href;
-${code}`;
+const bundleNames = ({ default: all }) => Object.create(all, { default: { value: all } });
+${named}`;
 }
 
 /**
@@ -237,9 +259,10 @@ async function bundle(into: string): Promise<void> {
     mkdirSync(dirname(join(into, file)), { recursive: true });
     writeFileSync(join(into, file), text);
   };
+  const withoutNames = nameless(metafile);
   for (const { path, text } of outputFiles) {
     const file = relative(into, path).split(sep).join('/');
-    write(file, opened(file, text, Object.values(bin).includes(file)));
+    write(file, opened(file, text, { isCommand: Object.values(bin).includes(file), withoutNames }));
   }
   for (const file of carried) {
     mkdirSync(dirname(join(into, placeOf(file))), { recursive: true });

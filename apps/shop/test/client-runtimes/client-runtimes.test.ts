@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -216,6 +216,9 @@ test('programs of the server are run by the command line where they are installe
   assert.match(unconfigured.error, /FAREBOX_SECRET: must be set/);
 });
 
+const laterLoad = (file: string) =>
+  new RegExp(`import\\("[^"]*/${file.replaceAll('.', '\\.')}"\\)(?:\\.then\\(bundleNames\\))?`, 'g');
+
 test('the server is one package of less than 40 MB, which needs no other and tells no folder of this machine', {
   skip: skipServer,
 }, async () => {
@@ -238,6 +241,18 @@ test('the server is one package of less than 40 MB, which needs no other and tel
   }
   for (const source of ['src/FareboxVault.sol', 'test/Vault.t.sol'])
     assert.ok(existsSync(join(shop, 'contracts', source)), source);
+  const chunks = files
+    .filter((file) => file.endsWith('.js'))
+    .map((file) => [file, readFileSync(file, 'utf8')]);
+  for (const [file = '', text = ''] of chunks) {
+    // A module of CommonJS has no export but `default` where it is loaded later, and who loads it asks for names.
+    if (!/^export default require_\w+\(\);\s*$/m.test(text)) continue;
+    const loads = chunks.flatMap(([, code = '']) => code.match(laterLoad(basename(file))) ?? []);
+    assert.ok(
+      loads.every((load) => load.endsWith('.then(bundleNames)')),
+      `${file}: ${loads}`,
+    );
+  }
   const licences = readFileSync(join(shop, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
   assert.match(licences, /^fastify 5\.[\s\S]*^MIT License$/m);
   const program = join(shop, manifest.bin['farebox-serve']);
