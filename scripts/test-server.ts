@@ -10,12 +10,17 @@ const TOOLS = ['packages/process/tools/postgres', 'packages/catalogue/tools/comp
  * Bundles the server.
  *
  * @param into a folder that does not exist yet
- * @returns the variable that names its program to `startServerProcess`
- * @throws Error with what the bundling said, when it failed
+ * @returns the variable that names its program to `startServerProcess`; none when it could not be bundled, as where the registry of
+ *   packages cannot be reached: then it is started from its source
  */
 export async function bundleServer(into: string, options: RunOptions): Promise<Record<string, string>> {
   const { failed, output } = await runProgram(join(options.cwd, 'scripts/bundle.ts'), options, [into]);
-  if (failed.length > 0) throw new Error(`the server could not be bundled for the tests:\n${output}`);
+  if (failed.length > 0) {
+    process.stdout.write(
+      `\nThe server could not be bundled, so tests start it from its source:\n${output}\n`,
+    );
+    return {};
+  }
   for (const tool of TOOLS) {
     rmSync(join(into, tool), { recursive: true });
     symlinkSync(join(options.cwd, tool), join(into, tool), 'dir');
