@@ -176,7 +176,7 @@ describe('the systemd unit', () => {
   });
 });
 
-/** The headers of a request as they reach the server. */
+/** The headers of a caller's request as they reach the server. */
 interface Heard {
   headers: IncomingHttpHeaders;
 }
@@ -186,8 +186,9 @@ describe('behind the example of', () => {
   let echoPort: number;
   const heard: Heard[] = [];
   before(async () => {
-    echo = createServer(({ headers }, reply) => {
-      heard.push({ headers });
+    echo = createServer(({ headers, url }, reply) => {
+      // A balancer also asks on its own whether the server is ready, at any moment.
+      if (url === '/') heard.push({ headers });
       reply.end('{}');
     });
     await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
