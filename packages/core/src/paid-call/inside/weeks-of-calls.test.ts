@@ -87,12 +87,13 @@ const tablesOf = async ({ id }: { id: string }) => {
 
 test('a batch locks the tables of one week, however many weeks there are', async () => {
   const history = Array.from({ length: WEEKS_OF_HISTORY }, (_, nth) => weekOf(nowMs - (nth + 2) * WEEK_MS));
+  // The database may have been made last week: then it has the first of these already.
   await database.patient.unsafe(
     history
       .flatMap(({ name, from, to }) =>
         ['calls', 'call_answers', 'ledger_transfers'].map(
           (table) =>
-            `create table ${table}_${name} partition of ${table} for values from ('${from}') to ('${to}');`,
+            `create table if not exists ${table}_${name} partition of ${table} for values from ('${from}') to ('${to}');`,
         ),
       )
       .join(''),
