@@ -64,6 +64,7 @@ test('what a share lacks because it has grown was used by nobody, and whoever ta
   const ended = new Budget(60, 30, () => nowMs, replicas);
   assert.equal(takeAll(ended), 15);
   nowMs += 30_000;
+  assert.equal(ended.missing(), 0, 'all of it has come back');
   replicas.count = 1;
   assert.equal(ended.missing(), 0, 'half of it is there, and nothing of it was taken');
   const next = new Budget(60, 30, () => nowMs, { count: 2 });
