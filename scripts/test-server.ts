@@ -1,10 +1,7 @@
 /** The server that tests start as a process of its own: bundled once for all of them, as its package is, since half of a start is the loading of single files. */
-import { rmSync, symlinkSync } from 'node:fs';
+import { globSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunOptions, runProgram } from './test-process.ts';
-
-/** Tools that are installed on first use, once for this repository and every bundle of it. */
-const TOOLS = ['packages/process/tools/postgres', 'packages/catalogue/tools/compilers'];
 
 /**
  * Bundles the server.
@@ -21,7 +18,8 @@ export async function bundleServer(into: string, options: RunOptions): Promise<R
     );
     return {};
   }
-  for (const tool of TOOLS) {
+  // Tools are installed on first use: once for this repository and every bundle of it.
+  for (const tool of globSync('packages/*/tools/*', { cwd: into })) {
     rmSync(join(into, tool), { recursive: true });
     symlinkSync(join(options.cwd, tool), join(into, tool), 'dir');
   }
