@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DEADLINE_MS = 120_000;
+const DEADLINE_MS = 180_000;
 const POLL_MS = 5;
 
 /**
  * Waits for a condition.
  *
- * @param withinMs two minutes unless given; longer than any machine takes, so that a slow one fails nothing
+ * @param withinMs three minutes unless given, which also a machine that is many times slower than a developer's does not take
  * @throws once it has not become true by then, naming what was waited for
  */
 export async function until(

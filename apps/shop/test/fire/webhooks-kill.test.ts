@@ -17,7 +17,6 @@ import { type Receiver, startReceiver } from '../webhooks.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
 
-const PATIENCE_MS = 60_000;
 let database: TestDatabase;
 let receiver: Receiver;
 let server: ServerProcess;
@@ -70,12 +69,12 @@ async function noted(webhookId: string, result: string): Promise<void> {
       select 1 from webhook_deliveries where webhook_id = ${webhookId} and last_result = ${result}`;
     return rows.length === 1;
   };
-  await until(`${result} is noted`, isNoted, PATIENCE_MS);
+  await until(`${result} is noted`, isNoted);
 }
 
 /** Both copies, and what the owner sees of them. */
 async function assertToldAgain(path: string, { webhookId, secret }: { webhookId: string; secret: string }) {
-  await until('it is told again', () => receiver.at(path).length === 2, PATIENCE_MS);
+  await until('it is told again', () => receiver.at(path).length === 2);
   const [first, second] = receiver.at(path);
   assert.ok(first !== undefined && second !== undefined);
   assert.deepEqual([first.id, first.body], [second.id, second.body]);
@@ -112,7 +111,7 @@ test('killed between the answer and its note, it is told again with the same id'
   const waitingNotes = () => database.sql<{ pid: number }[]>`
     select pid from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and query like '%select not_before from webhooks%'`;
-  await until('the note waits', async () => (await waitingNotes()).length === 1, PATIENCE_MS);
+  await until('the note waits', async () => (await waitingNotes()).length === 1);
   const notes = await waitingNotes();
   await server.end('SIGKILL');
   // As the connection of a process ends that is no more; PostgreSQL would notice it with the next word to it.

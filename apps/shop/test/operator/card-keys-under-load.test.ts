@@ -27,7 +27,7 @@ import { until } from '../fire/until.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 import { type Receiver, startReceiver } from '../webhooks.fixture.ts';
 import { bearerOf, type KeyedService, startKeyedService } from './keyed-service.fixture.ts';
-import { assertTakenOnce, boughtOn, filesIn, hangUp, PATIENCE_MS, startLoad } from './load.fixture.ts';
+import { assertTakenOnce, boughtOn, filesIn, hangUp, startLoad } from './load.fixture.ts';
 
 /** The key of the double, whose door takes others. */
 const PROVIDER_KEY = 'sk_test_of_the_double_itself';
@@ -179,7 +179,7 @@ async function startCustomer() {
       const isSignedSo = (message: Receiver['arrived'][number]) =>
         secrets.every((secret, index) => verifies(secret, message) === wanted.includes(index));
       const what = `a message signed with ${wanted.join(' and ')}`;
-      await until(what, () => receiver.arrived.slice(known).some(isSignedSo), PATIENCE_MS);
+      await until(what, () => receiver.arrived.slice(known).some(isSignedSo));
     },
     /** Asserts that each message was signed with one of the secrets. */
     assertAllVerified(): void {
@@ -248,7 +248,7 @@ test('the provider’s key, the secret of its webhook and that of a customer’s
       select count(*)::integer as waiting from card_events where next_at is not null`;
     return row?.waiting === 0;
   };
-  await until('the provider’s messages to be worked', haveArrived, PATIENCE_MS);
+  await until('the provider’s messages to be worked', haveArrived);
   const [paid] = await database.sql<{ orders: number; micros: bigint }[]>`
     select count(*)::integer as orders, sum(amount_micros)::bigint as micros from card_orders where state = 1`;
   assert.deepEqual(

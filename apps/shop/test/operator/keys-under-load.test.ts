@@ -31,10 +31,9 @@ import { type ServerProcess, startServerProcess } from '../fire/server-process.f
 import { newKey } from '../fire/solana-stage.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { MPP_SECRET, type MppWorld, startMppWorld } from '../mpp.fixture.ts';
-import { jsonOf } from '../server.fixture.ts';
 import { memo, signTransaction, solanaNode, transferOf, unitLimit, unitPrice } from '../solana.fixture.ts';
 import { USDC } from '../x402.fixture.ts';
-import { assertTakenOnce, boughtOn, filesIn, hangUp, PATIENCE_MS, startLoad } from './load.fixture.ts';
+import { assertTakenOnce, boughtOn, filesIn, giveBack, hangUp, post, startLoad } from './load.fixture.ts';
 
 const TOKEN = 'an-operators-token-of-the-tests';
 const OLD = 'the-secret-of-yesterday-in-this-test';
@@ -110,13 +109,6 @@ async function start(variables: Record<string, string>): Promise<ServerProcess> 
   servers.push(server);
   return server;
 }
-
-const post = (url: string, path: string, headers: Record<string, string>, body: object = {}) =>
-  fetch(`${url}/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
 
 async function solanaWallet(usd: number): Promise<KeyPairSigner> {
   const wallet = await generateKeyPairSigner();
@@ -222,7 +214,7 @@ async function fillVault() {
         report ??= await look();
         return report !== null;
       };
-      await until('nobody else to look', hasLooked, PATIENCE_MS);
+      await until('nobody else to look', hasLooked);
       return report ?? assert.fail();
     } finally {
       await rpc.close();
@@ -265,24 +257,13 @@ function startCounter() {
       assert.equal(reply.status, 200, await reply.text());
       sold.push('ping');
       const callId = reply.headers.get('x-call-id');
-      const headers = { authorization: `Bearer ${TOKEN}`, 'idempotency-key': randomUUID() };
       if (rail === 'solana') await solana.pass(FINAL_AFTER_SLOTS);
-      const isTaken = async () => {
-        // Before all that the callers pay meanwhile.
-        await database.sql`
-          update settlements set next_at = now() - interval '1 hour' where call_id = ${callId} and final_at is null`;
-        const path = `admin/api/payments/${callId}/refund`;
-        const asked = await post(server.url, path, headers, { reason: 'no good answer' });
-        const told = await jsonOf(asked);
-        assert(asked.status === 200 || told.code === 'PAYMENT_NOT_FINAL', JSON.stringify(told));
-        return asked.status === 200;
-      };
-      await until(`the refund on ${rail} to be taken`, isTaken, PATIENCE_MS);
+      await giveBack(database, { url: server.url, token: TOKEN, callId });
       const isPaid = async () => {
         const rows = await database.sql`select 1 from refunds where call_id = ${callId} and state = 1`;
         return rows.length === 1;
       };
-      await until(`the refund on ${rail}`, isPaid, PATIENCE_MS);
+      await until(`the refund on ${rail}`, isPaid);
     },
   };
 }
@@ -312,7 +293,7 @@ test('each key that signs, and the secret, is exchanged from replica to replica'
       beside.refund(server, 'solana'),
       beside.refund(server, 'tempo'),
     ]);
-    await until('a move of the vault', async () => (await keys.work(index)).moves === 1, PATIENCE_MS);
+    await until('a move of the vault', async () => (await keys.work(index)).moves === 1);
     const { settledSol, ...work } = await keys.work(index);
     assert(settledSol > 0, 'it pays the fees on Solana');
     const once = { refundedSolana: PRICE.ping, refundsTempo: 1n, moves: 1, registrations: 1 };

@@ -1,5 +1,6 @@
 /** Callers who buy from a server process while its secrets are exchanged, and the proof that each call was taken once. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,11 +8,10 @@ import { proveBooks } from '../books.fixture.ts';
 import type { TestDatabase } from '../database.fixture.ts';
 import type { ServerProcess } from '../fire/server-process.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
+import { jsonOf } from '../server.fixture.ts';
 
 /** Between two calls of a caller, so that what is tested beside them has a processor too. */
 const PAUSE_MS = 50;
-/** Long enough for a machine that is many times slower than a developer's. */
-export const PATIENCE_MS = 180_000;
 
 /** Buys one call at the server of this address. */
 export type Buy = (url: string) => Promise<Response>;
@@ -48,18 +48,18 @@ export function startLoad<Name extends string>(first: { url: string }, callers: 
   const all = Promise.all(callers.map(buying));
   return {
     sold,
-    /** Waits until each caller has bought more. */
-    async more(): Promise<void> {
+    /** Waits until each caller has bought more. @param calls at least so many; those of callers who share a name count together */
+    async more(calls = 3): Promise<void> {
       const before = { ...sold };
-      const haveBought = () => callers.every(([name]) => sold[name] > before[name] + 2);
-      await until('more calls to be sold', () => failed.length > 0 || haveBought(), PATIENCE_MS);
+      const haveBought = () => callers.every(([name]) => sold[name] >= before[name] + calls);
+      await until('more calls to be sold', () => failed.length > 0 || haveBought());
       assert.deepEqual(failed, []);
     },
     /** Sends callers elsewhere, and waits until none is left at the one before. */
     async moveTo(server: { url: string }): Promise<void> {
       const before = at;
       at = server;
-      await until('the callers to have left', () => running.get(before) === 0, PATIENCE_MS);
+      await until('the callers to have left', () => running.get(before) === 0);
     },
     async stop(): Promise<void> {
       isOver = true;
@@ -100,13 +100,44 @@ export async function hangUp(
   await until(
     'the secrets to be read again',
     () => lineWith(read) !== undefined && (!waits || lineWith(waitFor) !== undefined),
-    PATIENCE_MS,
   );
   const waiting = lineWith(waitFor);
   return {
     renewed: JSON.parse(lineWith(read) ?? '').renewed.toSorted(),
     waiting: waiting === undefined ? [] : JSON.parse(waiting).waiting.toSorted(),
   };
+}
+
+/** POSTs JSON to a server. */
+export const post = (url: string, path: string, headers: Record<string, string>, body: object = {}) =>
+  fetch(`${url}/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+
+/**
+ * Has an operator give a payment back, as soon as the chain has made it final.
+ *
+ * @param callId the paid call's
+ */
+export async function giveBack(
+  { sql }: TestDatabase,
+  { url, token, callId }: { url: string; token: string; callId: string | null },
+): Promise<void> {
+  const headers = { authorization: `Bearer ${token}`, 'idempotency-key': randomUUID() };
+  const isTaken = async () => {
+    // Before all that the callers pay meanwhile, which would be looked at first on a slow machine.
+    await sql`
+      update settlements set next_at = now() - interval '1 hour' where call_id = ${callId} and final_at is null`;
+    const asked = await post(url, `admin/api/payments/${callId}/refund`, headers, {
+      reason: 'no good answer',
+    });
+    const told = await jsonOf(asked);
+    assert(asked.status === 200 || told.code === 'PAYMENT_NOT_FINAL', JSON.stringify(told));
+    return asked.status === 200;
+  };
+  await until('the refund to be taken', isTaken);
 }
 
 /** The calls that were sold on this database so far, and what was taken for them. */
@@ -127,7 +158,7 @@ export async function assertTakenOnce(
       select count(*)::integer as open from calls where state in (0, 3)`;
     return open?.open === 0;
   };
-  await until('every call to have ended', isQuiet, PATIENCE_MS);
+  await until('every call to have ended', isQuiet);
   const now = await boughtOn(database);
   assert.deepEqual({ calls: now.calls - before.calls, micros: now.micros - before.micros }, delivered);
   const { checks } = await proveBooks(database.patient);

@@ -30,7 +30,7 @@ import { evmCharge } from '../mpp.fixture.ts';
 import { jsonOf, sourcesAt, startUpstreams } from '../server.fixture.ts';
 import { type PaymentWorld, paymentHeader, signPayment, startPaymentWorld } from '../x402.fixture.ts';
 import { bearerOf, type KeyedService, startKeyedService } from './keyed-service.fixture.ts';
-import { assertTakenOnce, boughtOn, filesIn, hangUp, PATIENCE_MS, startLoad } from './load.fixture.ts';
+import { assertTakenOnce, boughtOn, filesIn, giveBack, hangUp, post, startLoad } from './load.fixture.ts';
 import { signIn, surfer } from './sign-in.fixture.ts';
 import {
   CLIENT,
@@ -122,13 +122,6 @@ async function start(environment: Record<string, string>): Promise<ServerProcess
   servers.push(server);
   return server;
 }
-
-const post = (url: string, path: string, headers: Record<string, string>, body: object = {}) =>
-  fetch(`${url}/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
 
 async function payFromWallet(url: string): Promise<Response> {
   const unpaid = await post(url, 'x402/ping', {});
@@ -239,28 +232,20 @@ test('what others gave us is exchanged by one SIGHUP, and each of them sees the 
     assert.equal((await signIn(browser, provider, ANN)).status, 303);
     assert.equal(provider.cameBy, secretsOf(word).ADMIN_OIDC_CLIENT_SECRET);
     await writeMail();
-    await until('the mail', () => mailServer.mailsBy.has(`${word}-password`), PATIENCE_MS);
-    await until(
-      'the node to be asked',
-      async () => {
-        assert.equal((await fetch(`${server.url}/api/solana-yield/stats`)).status, 200);
-        return issuers.node.cameBy.has(`${word}-node-key`);
-      },
-      PATIENCE_MS,
-    );
-    await until(
-      'the source to be asked',
-      async () => {
-        const symbol = COINS[prices % COINS.length];
-        const reply = await post(server.url, 'x402/token-price', { 'x-api-key': apiKey }, { symbol });
-        assert.equal(reply.status, 200, await reply.text());
-        prices += 1;
-        return issuers.source.cameBy.has(`${word}-${passwords.UPSTREAM_COINGECKO_API_KEY}`);
-      },
-      PATIENCE_MS,
-    );
-    await until('spans', () => issuers.collector.cameBy.has(`${word}-collector-token`), PATIENCE_MS);
-    await until('the facilitator', () => issuers.facilitator.cameBy.has(`${word}-token`), PATIENCE_MS);
+    await until('the mail', () => mailServer.mailsBy.has(`${word}-password`));
+    await until('the node to be asked', async () => {
+      assert.equal((await fetch(`${server.url}/api/solana-yield/stats`)).status, 200);
+      return issuers.node.cameBy.has(`${word}-node-key`);
+    });
+    await until('the source to be asked', async () => {
+      const symbol = COINS[prices % COINS.length];
+      const reply = await post(server.url, 'x402/token-price', { 'x-api-key': apiKey }, { symbol });
+      assert.equal(reply.status, 200, await reply.text());
+      prices += 1;
+      return issuers.source.cameBy.has(`${word}-${passwords.UPSTREAM_COINGECKO_API_KEY}`);
+    });
+    await until('spans', () => issuers.collector.cameBy.has(`${word}-collector-token`));
+    await until('the facilitator', () => issuers.facilitator.cameBy.has(`${word}-token`));
     return browser;
   };
   let priceMicros: bigint;
@@ -371,27 +356,19 @@ test('keys that wait for a start go on until another replica has the new ones', 
     const reply = await payFromWallet(server.url);
     assert.equal(reply.status, 200, await reply.text());
     bought.refunded += 1;
-    const headers = { authorization: `Bearer ${TOKEN}`, 'idempotency-key': crypto.randomUUID() };
-    const callId = reply.headers.get('x-call-id');
-    const path = `admin/api/payments/${callId}/refund`;
     await chain.client.mine({ blocks: FINAL_AFTER_BLOCKS });
-    const taken = async () => {
-      // Before all that the callers pay meanwhile, which would be looked at first on a slow machine.
-      await database.sql`
-        update settlements set next_at = now() - interval '1 hour' where call_id = ${callId} and final_at is null`;
-      const asked = await post(server.url, path, headers, { reason: 'no good answer' });
-      const told = await jsonOf(asked);
-      assert(asked.status === 200 || told.code === 'PAYMENT_NOT_FINAL', JSON.stringify(told));
-      return asked.status === 200;
-    };
-    await until('the refund to be taken', taken, PATIENCE_MS);
+    await giveBack(database, {
+      url: server.url,
+      token: TOKEN,
+      callId: reply.headers.get('x-call-id'),
+    });
   };
   let walletId: string;
   try {
     await load.more();
     walletId = await newWallet(first);
     await refund(first);
-    await until('the refund', async () => (await refundedBy(0)) === PING_MICROS, PATIENCE_MS);
+    await until('the refund', async () => (await refundedBy(0)) === PING_MICROS);
 
     files({
       X402_RELAYER_KEYS: keysOf.settler[1] ?? '',
@@ -420,20 +397,16 @@ test('keys that wait for a start go on until another replica has the new ones', 
     await load.more();
     assert((await sentBy(1)) > 0, 'the new settler sends');
     await refund(second);
-    await until('the refund of the new key', async () => (await refundedBy(1)) === PING_MICROS, PATIENCE_MS);
+    await until('the refund of the new key', async () => (await refundedBy(1)) === PING_MICROS);
     assert.equal(await refundedBy(0), PING_MICROS);
     await opens(second, walletId);
     await newWallet(second);
-    await until(
-      'all wallets to be under the new key',
-      async () => {
-        const ids = await database.sql<
-          { kek_id: string }[]
-        >`select distinct kek_id from managed_wallet_keys where kek_id is not null`;
-        return ids.length === 1;
-      },
-      PATIENCE_MS,
-    );
+    await until('all wallets to be under the new key', async () => {
+      const ids = await database.sql<
+        { kek_id: string }[]
+      >`select distinct kek_id from managed_wallet_keys where kek_id is not null`;
+      return ids.length === 1;
+    });
   } finally {
     await load.stop();
   }
