@@ -83,7 +83,7 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/tracing/open-telemetry.ts',
     tests: ['apps/shop/test/operator/traces.test.ts'],
-    bugs: [['new sdk.TraceIdRatioBasedSampler(settings.sampled)', 'new sdk.AlwaysOnSampler()']],
+    bugs: [['Math.random() < settings.sampled', 'settings.sampled >= 0']],
   },
   {
     file: 'packages/core/src/tracing/traced.ts',
@@ -94,6 +94,7 @@ export const SECRET_MUTANTS: readonly MutantsOfFile[] = [
         'span.end(facts(), String(error));',
       ],
       ['parent === undefined ? run()', 'parent !== undefined ? run()'],
+      ['within.getStore() === undefined ? run() : within.run(undefined, run)', 'run()'],
     ],
   },
   {

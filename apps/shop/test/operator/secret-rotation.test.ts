@@ -88,16 +88,21 @@ async function hangUp(said: RegExp): Promise<void> {
   await until(`the server to say ${said}`, () => said.test(saidSince()));
 }
 
-test('each is exchanged under load, and no call fails', async () => {
+/** Four callers of one key, with more credit than they can spend. */
+async function startCallers() {
   const keys = createKeys(database.sql, Date.now);
   const parts = { sql: database.sql, keys, ledger: createLedger(database, Date.now), nowMs: Date.now };
   const { apiKey } = await grantKey(parts, { amountMicros: GRANT_MICROS, label: 'test', note: 'test' });
   const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
   const buy = (url: string) => fetch(`${url}/x402/ping`, { method: 'POST', headers, body: '{}' });
-  const load = startLoad(
+  return startLoad(
     server,
     Array.from({ length: 4 }, () => ['credits', buy]),
   );
+}
+
+test('each is exchanged under load, and no call fails', async () => {
+  const load = await startCallers();
   try {
     assert.deepEqual(
       [
@@ -136,15 +141,26 @@ test('each is exchanged under load, and no call fails', async () => {
   }
 });
 
-test('connections to the database open with the new password', async () => {
-  await database.sql.unsafe(`alter role ${role} password 'second'`);
-  files({ DATABASE_URL: addressWith('second') });
-  await hangUp(/"renewed":\["DATABASE_URL"\]/);
-  const sessions = () =>
-    database.sql<{ pid: number }[]>`select pid from pg_stat_activity where usename = ${role}`;
-  const before = new Set((await sessions()).map(({ pid }) => pid));
-  assert(before.size > 0);
-  await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${role}`;
-  await until('new sessions', async () => (await sessions()).some(({ pid }) => !before.has(pid)));
-  await until('the server to be ready', async () => (await fetch(`${server.url}/health/ready`)).ok);
+test('connections to the database open with the new password, one after the other under load, and no call fails', async () => {
+  const load = await startCallers();
+  try {
+    await load.more();
+    await database.sql.unsafe(`alter role ${role} password 'second'`);
+    await load.more();
+    files({ DATABASE_URL: addressWith('second') });
+    await hangUp(/"renewed":\["DATABASE_URL"\]/);
+    const sessions = () =>
+      database.sql<{ pid: number }[]>`select pid from pg_stat_activity where usename = ${role}`;
+    const former = new Set((await sessions()).map(({ pid }) => pid));
+    assert(former.size > 0);
+    for (const pid of former) {
+      await database.sql`select pg_terminate_backend(${pid})`;
+      await load.more();
+    }
+    await until('new sessions', async () => (await sessions()).some(({ pid }) => !former.has(pid)));
+    assert((await sessions()).every(({ pid }) => !former.has(pid)));
+  } finally {
+    await load.stop();
+  }
+  assert((await fetch(`${server.url}/health/ready`)).ok);
 });

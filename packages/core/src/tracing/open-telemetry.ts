@@ -19,7 +19,7 @@ export interface TracingSettings {
 /** @returns what begins the span of a call, and how to end all of it */
 export async function openTracing(
   settings: TracingSettings,
-): Promise<{ begin(name: string): OpenSpan; close(): Promise<void> }> {
+): Promise<{ begin(name: string): OpenSpan | null; close(): Promise<void> }> {
   const [api, sdk, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace-base'),
@@ -33,8 +33,6 @@ export async function openTracing(
   });
   const provider = new sdk.BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'farebox', 'service.version': settings.version }),
-    // What a caller says of its own trace decides nothing here.
-    sampler: new sdk.TraceIdRatioBasedSampler(settings.sampled),
     spanProcessors: [
       new sdk.BatchSpanProcessor(exporter, {
         maxQueueSize: MOST_QUEUED,
@@ -48,12 +46,9 @@ export async function openTracing(
     const below = trace.setSpan(ROOT_CONTEXT, span);
     return {
       begin(name, startTime) {
-        // Below a call that is not sampled nothing is either: nothing of it need be made.
-        if (!span.isRecording()) return this;
         return opened(tracer.startSpan(name, startTime === undefined ? {} : { startTime }, below));
       },
       end(facts, failed) {
-        if (!span.isRecording()) return;
         span.setAttributes(attributesOf(facts));
         if (failed !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: failed });
         span.end();
@@ -61,7 +56,9 @@ export async function openTracing(
     };
   };
   return {
-    begin: (name) => opened(tracer.startSpan(name, { root: true }, ROOT_CONTEXT)),
+    // Chosen before anything is made of a span, and whatever a caller says of its own trace.
+    begin: (name) =>
+      Math.random() < settings.sampled ? opened(tracer.startSpan(name, { root: true }, ROOT_CONTEXT)) : null,
     close: () => provider.shutdown().catch(() => {}),
   };
 }

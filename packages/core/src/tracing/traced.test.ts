@@ -25,3 +25,22 @@ test('a span that failed tells the kind of the error and nothing of its words, w
     ['call', 'TypeError'],
   ]);
 });
+
+test('a call that is not traced gives its steps to no call around it', async () => {
+  const begun: string[] = [];
+  const spanOf = (name: string): OpenSpan => {
+    begun.push(name);
+    return { begin: spanOf, end() {} };
+  };
+  traceWith((name) => (name === 'outer' ? spanOf(name) : null));
+  const noFacts = () => ({});
+  const stepOf = (name: string) => traced(name, async () => {});
+  try {
+    const inner = () => tracedCall('inner', () => stepOf('step of the inner one'), noFacts);
+    await tracedCall('outer', () => inner().then(() => stepOf('step')), noFacts);
+    await inner();
+  } finally {
+    traceWith(null);
+  }
+  assert.deepEqual(begun, ['outer', 'step']);
+});

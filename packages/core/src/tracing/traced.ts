@@ -24,10 +24,10 @@ export interface OpenSpan {
   end(facts: SpanFacts, failed?: string): void;
 }
 
-const within = new AsyncLocalStorage<OpenSpan>();
-let beginRoot: ((name: string) => OpenSpan) | null = null;
+const within = new AsyncLocalStorage<OpenSpan | undefined>();
+let beginRoot: ((name: string) => OpenSpan | null) | null = null;
 
-/** Turns tracing on, or off with null. */
+/** Turns tracing on, or off with null. @param root begins the span of a call; null for a call that is not traced */
 export function traceWith(root: typeof beginRoot): void {
   beginRoot = root;
 }
@@ -38,7 +38,10 @@ export async function tracedCall<Result>(
   run: () => Promise<Result>,
   facts: () => SpanFacts,
 ): Promise<Result> {
-  return beginRoot === null ? run() : runIn(beginRoot(name), run, facts);
+  const span = beginRoot === null ? null : beginRoot(name);
+  if (span !== null) return runIn(span, run, facts);
+  // A call that is not traced costs no context of its own, unless it has to hide that of a call around it.
+  return within.getStore() === undefined ? run() : within.run(undefined, run);
 }
 
 /** Runs a step of the call that this belongs to in a span of its own; outside of a traced call it only runs it. */
