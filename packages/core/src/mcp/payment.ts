@@ -19,12 +19,12 @@ export type Meta = Readonly<Record<string, unknown>> | undefined;
  * @param meta `params._meta` of the call. A payment in it comes before the connection's key, as it does over HTTP, and so
  *   does the name of the purchase
  */
-export function credentialHeadersOf(connection: Headers, meta: Meta): Headers {
+export async function credentialHeadersOf(connection: Headers, meta: Meta): Promise<Headers> {
   const headers: Record<string, string | string[] | undefined> = {};
   for (const name of OF_THE_CONNECTION) if (connection[name] !== undefined) headers[name] = connection[name];
   const payment = meta?.[X402_PAYMENT];
   if (payment !== undefined) headers['payment-signature'] = payment === null ? '' : inBase64(payment);
-  const authorization = authorizationOfMcp(meta);
+  const authorization = await authorizationOfMcp(meta);
   if (authorization !== null) headers.authorization = authorization;
   const key = meta?.[IDEMPOTENCY_KEY];
   const named = connection[IDEMPOTENCY_HEADER];

@@ -16,13 +16,17 @@ const X402_RECEIPT = 'x402/payment-response';
  * @param meta `params._meta` of the call
  * @param service whose answer it is; null: one of ours, in which no outsider wrote
  */
-export function toolResultOf(answer: PaidAnswer, meta: Meta, service: Service | null): CallToolResult {
+export async function toolResultOf(
+  answer: PaidAnswer,
+  meta: Meta,
+  service: Service | null,
+): Promise<CallToolResult> {
   const { status, headers } = answer;
   if (status === 402) return unpaid(answer);
   const receipt = x402ReceiptOf(headers);
   const _meta = {
     ...(receipt === null ? {} : { [X402_RECEIPT]: receipt }),
-    ...mcpReceipt(headers, meta),
+    ...(await mcpReceipt(headers, meta)),
     'farebox/call': aboutCall(answer),
   };
   const json = jsonOf(answer);
@@ -39,10 +43,10 @@ export function toolResultOf(answer: PaidAnswer, meta: Meta, service: Service | 
   return { ...contentOf(answer), ...(status < 300 ? {} : { isError: true }), _meta };
 }
 
-function unpaid({ headers, body }: PaidAnswer): CallToolResult {
+async function unpaid({ headers, body }: PaidAnswer): Promise<CallToolResult> {
   const text = body.toString();
   const terms = JSON.parse(text);
-  const _meta = mcpPaymentRequired(headers, terms.last_error_reason ?? null);
+  const _meta = await mcpPaymentRequired(headers, terms.last_error_reason ?? null);
   return {
     isError: true,
     structuredContent: terms,

@@ -111,7 +111,7 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
       throw invalid(
         `There is no tool ${tool.slice(0, 80)}. tools/list has all of them, search_services finds one.`,
       );
-    return toolResultOf({ ...answer, headers: {} }, undefined, null) as never;
+    return (await uncharged(answer)) as never;
   });
 }
 
@@ -193,7 +193,7 @@ async function buy(
       isGone,
       address,
       requestId,
-      headers: credentialHeadersOf(headers, meta),
+      headers: await credentialHeadersOf(headers, meta),
       // As over HTTP: a price that was asked for without a body may be paid for with any.
       rawBody: given === undefined ? undefined : Buffer.from(JSON.stringify(given)),
       gone: () => signal.aborted || presence.gone(),
@@ -208,7 +208,7 @@ async function buy(
       assertMayBuy() {},
     });
     if (answer.arrived !== undefined) caller.whenSent(answer.arrived);
-    return toolResultOf(answer, meta, service);
+    return await toolResultOf(answer, meta, service);
   } finally {
     stopTelling();
     presence.end();

@@ -50,7 +50,7 @@ for (const description of ['Ping', 'Says "no" \\ and 5 € – ID'])
   test(`fresh challenges equal those of the library, and are bound by our secret: ${description}`, async () => {
     const header = await made(description);
     assert.deepEqual(termsIn(header), termsIn(await made(description)), 'its own differ in nothing else');
-    const template = templateOf(header, SECRET);
+    const template = templateOf({ Challenge }, header, SECRET);
     const opaque = { n: 'two', b: 'digest', _mppx_scope: 'POST /mpp/ping' };
     const fresh = template.fresh(opaque, NOW_MS);
     assert.deepEqual(termsIn(fresh.header), termsIn(header));

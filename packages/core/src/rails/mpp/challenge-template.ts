@@ -5,7 +5,7 @@
  * https://paymentauth.org (the binding of a challenge's id, §5.1.2.1.1)
  */
 import { createHmac } from 'node:crypto';
-import { Challenge } from 'mppx';
+import type { MppLibrary } from './library.ts';
 
 /** The same lifetime as the library's. */
 const LIFE_MS = 5 * 60_000;
@@ -21,10 +21,15 @@ export interface ChallengeTemplate {
 }
 
 /**
+ * @param library the reference library
  * @param header a `WWW-Authenticate` that the library made, of challenges without a digest
  * @param secretKey the key that signs the ids
  */
-export function templateOf(header: string, secretKey: string): ChallengeTemplate {
+export function templateOf(
+  { Challenge }: Pick<MppLibrary, 'Challenge'>,
+  header: string,
+  secretKey: string,
+): ChallengeTemplate {
   const patterns = Challenge.deserializeList(header).map((challenge) => {
     const { request, realm, method, intent } = challenge;
     const { digest, header: field } = challenge as { digest?: string; header?: string };

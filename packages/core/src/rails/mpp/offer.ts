@@ -1,14 +1,12 @@
 /** Challenges, made and checked by the reference library: what a 402 says, and whether a credential answers it. */
 import { createHash, randomUUID } from 'node:crypto';
-import { Challenge } from 'mppx';
-import { evm } from 'mppx/evm/server';
-import { Mppx } from 'mppx/server/core';
 import { createClient, defineChain, http } from 'viem';
 import { unavailable } from '../../http/problem.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { Quote, Headers as RequestHeaders } from '../../paid-call/rail.ts';
 import { onceLoaded } from '../../relayer/once-loaded.ts';
 import { type ChallengeTemplate, templateOf } from './challenge-template.ts';
+import { mppLibrary } from './library.ts';
 import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
 import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
 
@@ -47,7 +45,7 @@ export interface Challenges {
     methods: readonly OfferedMethod[],
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
   /** Whether one of our secrets made this challenge. */
-  isOurs(challenge: MppCredential['challenge']): boolean;
+  isOurs(challenge: MppCredential['challenge']): Promise<boolean>;
   /**
    * The library's own checks: expiry, the binding of the payment to the challenge, and on Tempo a simulation of the
    * transaction.
@@ -90,11 +88,13 @@ export function openChallenges(
     return known;
   };
   /** The secret that made a challenge; undefined for a challenge that is not ours. */
-  const secretOf = (challenge: MppCredential['challenge']) =>
-    signing().keys.find((secretKey) => isMadeWith(secretKey, challenge));
+  const secretOf = async (challenge: MppCredential['challenge']) => {
+    const library = await mppLibrary();
+    return signing().keys.find((secretKey) => isMadeWith(library, secretKey, challenge));
+  };
 
   return {
-    isOurs: (challenge) => secretOf(challenge) !== undefined,
+    isOurs: async (challenge) => (await secretOf(challenge)) !== undefined,
     async make(quote, { headers, rawBody }, taken) {
       if (taken.length === 0) return { headers: {}, body: { ...UNPAID } };
       const { keys, libraryOf, patternOf } = signing();
@@ -114,7 +114,8 @@ export function openChallenges(
     },
     async validate(credential, quote) {
       const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
-      const library = await signing().libraryOf(secretOf(credential.challenge));
+      const secretKey = await secretOf(credential.challenge);
+      const library = await signing().libraryOf(secretKey);
       const url = new URL(pathOf(quote), `https://${realm}`);
       const capturedRequest = { headers: new Headers(), hasBody: true, method: 'POST', url };
       const request = { amount: amountOf(quote) };
@@ -135,6 +136,7 @@ function challengesOf(
   const { realm, sandbox, offered } = about;
   const libraries = onceLoaded(async () => {
     const methods = (await offered()) as never;
+    const { Mppx } = await import('mppx/server/core');
     return keys.map((secretKey) => Mppx.create({ realm, secretKey, methods }) as unknown as MppxServer);
   });
   /** The library of a secret; that of the first one for a secret that is none of these. */
@@ -159,11 +161,12 @@ function patternsOf(library: () => Promise<MppxServer>, secretKey: string, sandb
     if (made === undefined) {
       made = library()
         .then((payments) => madeByLibrary(payments, quote, taken, { sandbox, opaque: {} }))
-        .then(({ headers, body }) => {
+        .then(async ({ headers, body }) => {
+          const reference = await mppLibrary();
           const { 'www-authenticate': header = '', ...others } = headers;
           const { challengeId, ...problem } = body;
-          const template = templateOf(header, secretKey);
-          const first = Challenge.deserializeList(header).findIndex(({ id }) => id === challengeId);
+          const template = templateOf(reference, header, secretKey);
+          const first = reference.Challenge.deserializeList(header).findIndex(({ id }) => id === challengeId);
           return { template, headers: others, body: problem, first };
         });
       made.catch(() => ofQuote.delete(names));
@@ -217,6 +220,7 @@ async function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods):
   const methods = names.map(async (name): Promise<unknown[]> => {
     if (name === 'tempo') return onTempo === null ? [] : [await tempoMethod(onTempo)];
     if (settler === null) return [];
+    const { evm } = await import('mppx/evm/server');
     return [
       evm.charge({
         currency: settler.asset,

@@ -1,5 +1,4 @@
 /** Reads MPP credentials: whether one pays for a quote, as far as that takes no settlement. */
-import { Receipt } from 'mppx';
 import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
@@ -12,6 +11,7 @@ import type {
   Recalled,
 } from '../../paid-call/rail.ts';
 import { identityOf } from '../evm/eip3009.ts';
+import { type MppLibrary, mppLibrary } from './library.ts';
 import { type Methods, TEMPO, TEMPO_CHAIN_ID } from './methods.ts';
 import { type Challenges, digestOf, scopeOf } from './offer.ts';
 import { identityOfTempo, isBoundTo, type TempoEvidence } from './tempo-payments.ts';
@@ -47,7 +47,10 @@ export async function readPayment(
   quote: Quote,
   { rawBody }: BesideCredential,
 ): Promise<{ payment: Payment & { onChain: OnChainPayment }; credential: MppCredential }> {
-  const credential = openCredential(headers, { realm: reading.realm, isOurs: reading.challenges.isOurs });
+  const credential = await openCredential(headers, {
+    realm: reading.realm,
+    isOurs: reading.challenges.isOurs,
+  });
   const { challenge } = credential;
   const { _mppx_scope: scope, b: boundTo } = metaOf(credential);
   if (scope !== scopeOf(quote))
@@ -74,7 +77,7 @@ export async function readPayment(
     proof: { by: 'signature' as const, network, address: payer },
     limitBy: `mpp:${payer}`,
     network,
-    receipt: receiptOf(challenge.method),
+    receipt: receiptOf(await mppLibrary(), challenge.method),
   };
   return { payment, credential };
 }
@@ -127,7 +130,7 @@ async function readEvm(
     throw refuse('method-unsupported', 'This method is not taken here.', AGAIN);
   if (!evm.offers(quote))
     throw refuse('method-unsupported', 'This method is not taken for this service now.', AGAIN);
-  const { authorization, signature } = authorizationIn(credential);
+  const { authorization, signature } = await authorizationIn(credential);
   if (authorization.to !== evm.payTo.toLowerCase())
     throw refuse('verification-failed', 'The payment is made out to somebody else.', AGAIN);
   if (authorization.value !== String(quote.priceMicros))
@@ -157,18 +160,19 @@ export async function recallPayment(
   { realm, challenges }: Reading,
   headers: Headers,
 ): Promise<Recalled | null> {
-  const credential = openCredential(headers, { realm, isOurs: challenges.isOurs });
+  const credential = await openCredential(headers, { realm, isOurs: challenges.isOurs });
   const { id, method, request } = credential.challenge;
   const accountId = HOUSE_ACCOUNTS.chain_clearing;
+  const receipt = receiptOf(await mppLibrary(), method);
   const recalled = (identity: string) => ({
     accountId,
     identities: [identity],
     claim: id,
-    receipt: receiptOf(method),
+    receipt,
   });
   if (method !== 'tempo') {
     const place = { network: `eip155:${request.methodDetails.chainId}`, asset: request.currency };
-    return recalled(identityOf(place, authorizationIn(credential).authorization));
+    return recalled(identityOf(place, (await authorizationIn(credential)).authorization));
   }
   const transaction = await transactionIn(credential);
   // The transaction itself stands on the chain for all to see: only whoever was given the challenge may ask.
@@ -176,7 +180,7 @@ export async function recallPayment(
   return isTheirs ? recalled(identityOfTempo(transaction)) : null;
 }
 
-function receiptOf(method: string): Payment['receipt'] {
+function receiptOf({ Receipt }: MppLibrary, method: string): Payment['receipt'] {
   return ({ callId, transaction }) => {
     if (transaction === null) return {};
     const receipt = Receipt.from({

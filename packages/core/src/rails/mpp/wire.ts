@@ -1,9 +1,8 @@
 /** What stands in an MPP credential, and its way into typed values, by the reference library. */
-import { Challenge, Credential } from 'mppx';
-import { challengeHash } from 'mppx/evm';
 import { Problem } from '../../http/problem.ts';
 import { type Headers, PaymentRefused } from '../../paid-call/rail.ts';
 import type { AuthorizationText, Hex } from '../evm/eip3009.ts';
+import { type MppLibrary, mppLibrary } from './library.ts';
 import { readTempoTransaction, type TempoTransaction } from './tempo-payments.ts';
 
 const MAX_CREDENTIAL_CHARS = 16_000;
@@ -39,10 +38,10 @@ export function hasCredential({ authorization }: Headers): boolean {
  * @param isOurs whether a challenge was made with a secret of ours
  * @throws PaymentRefused for one of somebody else, or of none; Problem when the request carries two payments
  */
-export function openCredential(
+export async function openCredential(
   headers: Headers,
-  { realm, isOurs }: { realm: string; isOurs(challenge: MppCredential['challenge']): boolean },
-): MppCredential {
+  { realm, isOurs }: { realm: string; isOurs(challenge: MppCredential['challenge']): Promise<boolean> },
+): Promise<MppCredential> {
   const { authorization: header } = headers;
   if (typeof header !== 'string') throw refuse('malformed-credential', 'The credential is malformed.', AGAIN);
   if (header.length > MAX_CREDENTIAL_CHARS)
@@ -57,13 +56,14 @@ export function openCredential(
       details: { charged: false },
     });
   }
+  const { Credential } = await mppLibrary();
   let credential: MppCredential;
   let known: boolean;
   try {
     credential = Credential.deserialize(
       Credential.extractPaymentScheme(header) ?? '',
     ) as unknown as MppCredential;
-    known = isOurs(credential.challenge);
+    known = await isOurs(credential.challenge);
   } catch {
     throw refuse('malformed-credential', 'The credential is malformed: it is not base64url of JSON.', AGAIN);
   }
@@ -88,7 +88,11 @@ export function metaOf({ challenge }: MppCredential): Record<string, string> {
 }
 
 /** Whether a challenge was made with this secret. */
-export function isMadeWith(secretKey: string, challenge: MppCredential['challenge']): boolean {
+export function isMadeWith(
+  { Challenge }: MppLibrary,
+  secretKey: string,
+  challenge: MppCredential['challenge'],
+): boolean {
   return Challenge.verify(challenge as never, { secretKey });
 }
 
@@ -109,10 +113,10 @@ export async function transactionIn({ payload }: MppCredential): Promise<TempoTr
 }
 
 /** The authorization of a credential for `evm`, whose nonce follows from the challenge that only its payer was told. */
-export function authorizationIn({ challenge, payload }: MppCredential): {
+export async function authorizationIn({ challenge, payload }: MppCredential): Promise<{
   authorization: AuthorizationText;
   signature: Hex;
-} {
+}> {
   /** Empty for what is no text: it fits no form below. */
   const text = (name: string) => {
     const value = payload[name];
@@ -142,7 +146,8 @@ export function authorizationIn({ challenge, payload }: MppCredential): {
     // Of a key: the reference library knows no other.
     /^0x[0-9a-f]{130}$/.test(signature);
   if (!isWellFormed) throw refuse('invalid-payload', 'The payload is no EIP-3009 authorization.', AGAIN);
-  if (authorization.nonce !== challengeHash(challenge as never))
+  const { evm } = await mppLibrary();
+  if (authorization.nonce !== evm.challengeHash(challenge as never))
     throw refuse('verification-failed', 'The authorization is for another challenge.', AGAIN);
   return { authorization, signature: signature as Hex };
 }
