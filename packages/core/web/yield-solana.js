@@ -14,7 +14,7 @@ import { priorityChoice, priorityNotice } from './solana-priority.js';
 import { refundsOf } from './solana-refunds.js';
 import { connectSolanaWallet, watchSolanaWallets } from './solana-wallet.js';
 import { askSolana, isNotOffered } from './yield-api.js';
-import { amountFigure, figure } from './yield-figures.js';
+import { amountFigure, figure, percent, riskOf } from './yield-figures.js';
 import { daysInWords, showOffer } from './yield-offers.js';
 
 /** Rates, positions, deposits and exits of the Solana portal. Its part of the page is made here, where it is offered. */
@@ -24,7 +24,7 @@ export async function showSolana(place) {
     const view = portalView();
     view.figures.replaceChildren(...figuresOf(rates, stats));
     view.fees.textContent = feesText(rates);
-    view.risk.textContent = riskOf(rates);
+    view.risk.textContent = riskOf(rates.daysToEarnBackFees);
     place.replaceChildren(...view.parts);
     showOffer('solana', offerOf(rates, stats));
     listen(view);
@@ -44,10 +44,6 @@ export async function showSolana(place) {
   }
 }
 
-function percent(value, places) {
-  return value === null ? 'unknown' : `${value.toFixed(places)}%`;
-}
-
 /** Of hundreds of millions nobody reads the cents. */
 function wholeDollars(usd) {
   return formatUsd(usd.replace(/\..*$/, '')).replace(/\.00$/, '');
@@ -55,7 +51,7 @@ function wholeDollars(usd) {
 
 function figuresOf({ usdc }, { stats }) {
   return [
-    figure('APY now, after the performance fee', percent(usdc.netApyPct, 2), 'main'),
+    figure('APY now, after the performance fee', percent(usdc.netApyPct), 'main'),
     figure('Lent and to be lent', wholeDollars(stats.tvlUsdc)),
     figure('Utilization', percent(stats.utilizationPct, 1)),
     figure('Can be paid out now', wholeDollars(stats.availableUsdc)),
@@ -65,7 +61,7 @@ function figuresOf({ usdc }, { stats }) {
 /** What is told of it beside the other offer. */
 function offerOf({ usdc, fees, daysToEarnBackFees }, { stats }) {
   return {
-    apy: percent(usdc.netApyPct, 2),
+    apy: percent(usdc.netApyPct),
     fees: `${fees.depositPct}% in, ${fees.withdrawalPct}% out`,
     earnedBack: daysInWords(usdc.apyPct === null ? null : daysToEarnBackFees),
     paidOut: wholeDollars(stats.availableUsdc),
@@ -78,15 +74,6 @@ function feesText({ usdc, fees, daysToEarnBackFees: days }) {
   if (usdc.apyPct === null) return `${said} ${usdc.reason}`;
   if (days === null) return said;
   return `${said} At the current rate both fees are earned back after ${days} days: whoever leaves sooner gets less than they brought.`;
-}
-
-/** The risk, before whoever deposits. */
-function riskOf({ daysToEarnBackFees: days }) {
-  const sooner =
-    days === null
-      ? 'Leaving early'
-      : `At the current rate, leaving earlier than ${days} days after a deposit`;
-  return `Not audited by others: you can lose what you deposit. ${sooner} returns less than you brought.`;
 }
 
 function portalView() {

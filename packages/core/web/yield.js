@@ -3,7 +3,7 @@ import { byId, el, failed, notice } from './dom.js';
 import { whileBusy } from './post.js';
 import { askYield, isNotOffered } from './yield-api.js';
 import { holdingsView, PROTOCOLS, ratesChart } from './yield-chart.js';
-import { amountFigure, figure } from './yield-figures.js';
+import { amountFigure, figure, percent, riskOf } from './yield-figures.js';
 import { movesView } from './yield-moves.js';
 import { daysInWords, showOffer } from './yield-offers.js';
 import { showSolana } from './yield-solana.js';
@@ -49,7 +49,7 @@ async function fillVault() {
       paidOut: formatCents(stats.stats.withdrawableNowUsdc),
     });
     byId('earned-back').textContent = earnedBack(manifest, stats.fees);
-    byId('risk').textContent = riskOf(manifest);
+    byId('risk').textContent = riskOf(manifest.daysToEarnBackEntryFee);
     byId('rates').replaceChildren(ratesTable(rates, stats));
     byId('rates-chart').replaceChildren(ratesChart(history.points, history.moves));
     byId('moves').replaceChildren(movesView(history.moves));
@@ -60,19 +60,6 @@ async function fillVault() {
     message.replaceChildren(failed(error.message, showVault));
   }
   return true;
-}
-
-function percent(value) {
-  return value === null ? 'unknown' : `${value.toFixed(2)}%`;
-}
-
-/** The risk, before whoever deposits. */
-function riskOf({ daysToEarnBackEntryFee: days }) {
-  const sooner =
-    days === null
-      ? 'Leaving early'
-      : `At the current rate, leaving earlier than ${days} days after a deposit`;
-  return `Not audited by others: you can lose what you deposit. ${sooner} returns less than you brought.`;
 }
 
 function earnedBack({ daysToEarnBackEntryFee: days }, { entryFeePct, performanceFeePct }) {
