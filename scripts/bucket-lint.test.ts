@@ -15,11 +15,11 @@ const BESIDE: Readonly<Record<string, string>> = {
   free_calls: 'Counted by root buyer, whose accounts may lie in several buckets.',
 };
 
-/** The tables to which a migration gave a bucket. */
+/** The tables with a bucket. */
 const tables = new Set(
   [
-    ...readFileSync(join(CORE, 'db/migrations/200_buckets.sql'), 'utf8').matchAll(
-      /^ALTER TABLE (\w+) ADD COLUMN IF NOT EXISTS bucket\b/gm,
+    ...readFileSync(join(CORE, 'db/migrations/280_baseline.sql'), 'utf8').matchAll(
+      /^CREATE TABLE (\w+) \((?:(?!^\)).*\n)*? {2}bucket /gm,
     ),
   ].map(([, table = '']) => table),
 );

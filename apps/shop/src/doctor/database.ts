@@ -1,4 +1,6 @@
 /** Looks at the database: its version, whether it keeps what it confirms, its schema, and whether it has room for all processes. */
+
+import { LAST_COMMIT_BEFORE } from '@farebox/core/db/before-baseline';
 import type { Database } from '@farebox/core/db/connection';
 import { readSchema } from '@farebox/core/db/migrate';
 import { countReplicas } from '@farebox/core/db/replicas';
@@ -88,7 +90,12 @@ async function schemaOf(on: Database): Promise<Finding> {
   const standing = await readSchema(on);
   if (standing === null)
     return says.mend('it has no tables of ours', 'Start the server once: it makes them.');
-  const { missing, other } = standing;
+  const { missing, other, tooOldFor } = standing;
+  if (tooOldFor.length > 0)
+    return says.mend(
+      `an older version made it, and ${tooOldFor.length} migrations of that version are missing`,
+      `Start commit ${LAST_COMMIT_BEFORE} of Farebox on it once, and then this version.`,
+    );
   if (other.length > 0)
     return says.mend(
       `its schema is of another version (${other.slice(0, 3).join(', ')})`,

@@ -1,18 +1,12 @@
 /** The digests over the acts of operators: what the books see of a record that somebody with the database has changed. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 
 const TOKEN = 'act-chain-aB3dE5fG7hJ9kL1mN2pQ4';
-const MIGRATION = readFileSync(
-  join(import.meta.dirname, '../../../../packages/core/src/db/migrations/073_acts_chained.sql'),
-  'utf8',
-);
 let database: TestDatabase;
 let servers: TestServer[];
 let accounts: string[];
@@ -121,23 +115,4 @@ test('a row that is changed or removed shows, whichever it is, and no later act 
     assert(!(await wrong()).some((name) => name.startsWith('every act of an operator stands')), 'restored');
   }
   await database.sql.unsafe('drop table kept_acts; drop table kept_head');
-});
-
-test('acts from before the digests are linked as they stand, by the text that later ones are linked by', async () => {
-  const linked = async () => [
-    ...(await database.sql`select number, digest from operator_acts order by number`),
-  ];
-  const before = await linked();
-  assert(before.length > 10);
-  await database.sql.begin(async (transaction) => {
-    await transaction`drop trigger operator_acts_linked on operator_acts`;
-    await transaction`alter table operator_acts drop column digest`;
-    await transaction`drop table operator_acts_head`;
-    await transaction.unsafe(MIGRATION);
-  });
-  assert.deepEqual(await linked(), before);
-  assert.deepEqual(
-    (await wrong()).filter((name) => name.startsWith('every act of an operator stands')),
-    [],
-  );
 });

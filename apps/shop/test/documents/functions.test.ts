@@ -1,15 +1,10 @@
 /** The functions of the database: they are what the files say, whatever versions, kills and strangers do to them. */
 import assert from 'node:assert/strict';
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import {
-  connectDatabase,
-  connectPools,
-  type Database,
-  endPools,
-} from '../../../../packages/core/src/db/connection.ts';
+import { connectDatabase, type Database } from '../../../../packages/core/src/db/connection.ts';
 import {
   bringSqlTexts,
   SQL_TEXTS,
@@ -18,18 +13,9 @@ import {
   sqlTextsOf,
 } from '../../../../packages/core/src/db/functions.ts';
 import { migrate } from '../../../../packages/core/src/db/migrate.ts';
-import { weekOf } from '../../../../packages/core/src/db/weeks.ts';
-import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
-import { newTransferId, transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
-import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
-import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 
-const MIGRATIONS = join(import.meta.dirname, '../../../../packages/core/src/db/migrations');
-/** From it on calls lie in weeks. */
-const WEEKS = '130_weeks_of_calls.sql';
-const ACCOUNT = 5_000n;
 const VERSIONED = [...SQL_TEXTS.functions.values()].map(({ name }) => name).sort();
 const NAMES = [...SQL_TEXTS.functions.keys()].sort();
 const OF_TRIGGERS = SQL_TEXTS.triggers.map(({ name }) => name).sort();
@@ -58,25 +44,6 @@ function connect(address: URL): Database {
   const sql = connectDatabase(address.toString(), 4);
   opened.push(() => sql.end({ timeout: 1 }));
   return sql;
-}
-
-/** As the last version without weeks left it, but for its functions. */
-async function databaseWithoutWeeks() {
-  const made = await emptyDatabase();
-  await made.sql`
-    create table schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now()
-    )`;
-  for (const name of readdirSync(MIGRATIONS).sort()) {
-    if (name >= WEEKS) break;
-    const text = readFileSync(join(MIGRATIONS, name), 'utf8');
-    await made.sql.begin(async (transaction) => {
-      await transaction.unsafe(text);
-      await transaction`
-        insert into schema_migrations (name, checksum) values (${name}, ${createHash('sha256').update(text).digest('hex')})`;
-    });
-  }
-  return made;
 }
 
 /** The functions but those of weeks, which are as many as there are weeks ahead. */
@@ -160,93 +127,6 @@ test('a function is named for what it calls too, and no other is', () => {
 });
 
 describe('two versions on one database:', () => {
-  test('what the last version without weeks sold moves into weeks, and that version sells nothing beside it', async () => {
-    const { sql, url } = await databaseWithoutWeeks();
-    const pools = connectPools(url, 4);
-    opened.push(() => endPools(pools, 1));
-    const nowMs = Date.now();
-    const made = { old: newTransferId(nowMs - 40 * 86_400_000), open: newTransferId(nowMs) };
-    const named = randomUUID();
-    await sql`insert into ledger_accounts (id, house, credits_posted, debits_posted, debits_pending)
-      values (${String(ACCOUNT)}, false, 10, 3, 3)`;
-    await sql`insert into ledger_transfers
-        (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at) values
-      (${String(ACCOUNT)}, ${transferIdFor('a grant')}, 1, 4, ${String(ACCOUNT)}, 10, 'operator_grant', now()),
-      (${String(ACCOUNT)}, ${made.old}, 2, ${String(ACCOUNT)}, 1, 3, 'call', now()),
-      (${String(ACCOUNT)}, ${made.old}, 3, ${String(ACCOUNT)}, 1, 3, 'call', now()),
-      (${String(ACCOUNT)}, ${made.open}, 2, ${String(ACCOUNT)}, 1, 3, 'call', now())`;
-    for (const [id, state, identity] of [
-      [made.old, 1, `key:${named}`],
-      [made.open, 0, null],
-    ] as const)
-      await sql`insert into calls
-          (account_id, id, state, rail, service, price_micros, identity, fingerprint, created_at, expires_at, finished_at)
-        values (${String(ACCOUNT)}, ${id}, ${state}, 'credits', 'ping', 3, ${identity}, ${Buffer.alloc(32)}, now(),
-          now() + interval '1 minute', ${state === 0 ? null : new Date(nowMs).toISOString()})`;
-    await sql`insert into call_spending values (${String(ACCOUNT)}, ${new Date(nowMs).toISOString().slice(0, 10)}, 'ping', 1, 3)`;
-    await sql`insert into call_answers values (${String(ACCOUNT)}, ${made.old}, 200, '{}', 'bought', now() + interval '1 day')`;
-    await sql`select * from calls_settle_past()`;
-
-    assert((await migrate(pools.patient)).includes(WEEKS));
-    await assert.rejects(
-      sql`select * from calls_finish(array[${String(ACCOUNT)}]::bigint[], array[${made.open}]::uuid[], array[3]::smallint[],
-        array['answered'], null, null, null, interval '1 hour', now())`,
-      /calls_finish.* does not exist/,
-    );
-    const lie = await sql<{ name: string }[]>`
-      select distinct tableoid::regclass::text as name from calls union select tableoid::regclass::text from ledger_transfers
-      union select tableoid::regclass::text from call_answers`;
-    const of = (id: string) => weekOf(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).name;
-    const [before, now] = [of(made.old), of(made.open)];
-    const caused = transferIdFor('a grant') >= '1' ? 'ledger_transfers_caused' : 'ledger_transfers_rest';
-    assert.deepEqual(
-      new Set(lie.map(({ name }) => name)),
-      new Set([
-        ...[`calls_${before}`, `call_answers_${before}`, `ledger_transfers_${before}`],
-        ...[`calls_${now}`, `ledger_transfers_${now}`, caused],
-      ]),
-    );
-
-    const calls = createCallStore(pools, { nowMs: () => nowMs, answerTtlMs: 60_000 });
-    const call = (id: string) => ({
-      accountId: ACCOUNT,
-      bucket: 0,
-      id,
-      service: 'ping',
-      revenue: 'revenue_credits' as const,
-      priceMicros: 3n,
-    });
-    const paid = {
-      keyId: null,
-      rail: 'credits',
-      onChainIdentity: null,
-      fingerprint: Buffer.alloc(32),
-      ttlMs: 60_000,
-    };
-    const again = await calls.begin({ ...call(newTransferId(nowMs)), ...paid, identity: `key:${named}` });
-    assert.deepEqual(again, { status: 'answered', callId: made.old });
-    assert.equal((await calls.answerOf(ACCOUNT, made.old))?.body, 'bought');
-    assert.equal(await calls.reservedMicros(), 3n);
-    const ended = { ...call(made.open), capture: true, outcome: 'answered', answer: null };
-    assert.equal((await calls.finish(ended)).status, 'done');
-    // What follows from a cause is applied once, before and after.
-    const ledger = createLedger(pools, Date.now);
-    await ledger.transfer({
-      id: transferIdFor('a grant'),
-      accountId: ACCOUNT,
-      side: 'credit',
-      house: 'operator_grants',
-      amountMicros: 10n,
-      phase: 'posted',
-      code: 'operator_grant',
-    });
-    const { checks } = await proveBooks(sql);
-    assert.deepEqual(
-      checks.filter(({ ok }) => !ok),
-      [],
-    );
-  });
-
   test('a version that nobody calls any more is dropped after thirty days, and no sooner', async () => {
     const { sql } = await emptyDatabase();
     await migrate(sql);

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StartError } from '@farebox/process/start-error';
+import {
+  BASELINE,
+  beforeBaseline,
+  changedSince,
+  isBeforeBaseline,
+  needsBaseline,
+} from './before-baseline.ts';
 import { type Database, databaseMs, type Transaction } from './connection.ts';
 import { bringSqlTexts } from './functions.ts';
 import { type MigrationStep, migrationSteps } from './migration-steps.ts';
@@ -12,13 +18,13 @@ const FOLDER = join(import.meta.dirname, 'migrations');
 
 /**
  * Brings the schema up to date: runs every `migrations/*.sql` that has not run, in order of name, each in a transaction or, if
- * it says so, in steps. Then it brings the current text of every function and makes the weeks of calls that begin soon. Replicas
+ * it says so, in steps. A database that is older than the baseline has that noted as done. Then it brings the current text of every function and makes the weeks of calls that begin soon. Replicas
  * that start together take turns.
  *
  * @param folder where the migrations are
  * @returns the names of the migrations that ran now
- * @throws StartError when a file that has run was changed since (an applied migration is history: write a new one), or when
- *   the database's user may not make the changes
+ * @throws StartError when a file that has run was changed since (an applied migration is history: write a new one), when the
+ *   database is so old that it needs a version in between, or when its user may not make the changes
  */
 export async function migrate(sql: Database, folder: string = FOLDER): Promise<string[]> {
   const ran: string[] = [];
@@ -48,8 +54,11 @@ async function appliedIn(transaction: Transaction): Promise<ReadonlyMap<string, 
     create table if not exists schema_migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now()
     )`;
-  const rows = await transaction<{ name: string; checksum: string }[]>`
-    select name, checksum from schema_migrations`;
+  return checksumsIn(transaction);
+}
+
+async function checksumsIn(sql: Database | Transaction): Promise<ReadonlyMap<string, string>> {
+  const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`;
   return new Map(rows.map(({ name, checksum }) => [name, checksum]));
 }
 
@@ -59,6 +68,8 @@ export interface SchemaStanding {
   missing: readonly string[];
   /** Migrations that ran, and are not those of this version. */
   other: readonly string[];
+  /** Migrations that only an older version has, and that have to run before this version's. */
+  tooOldFor: readonly string[];
 }
 
 /** Compares the schema with this version's, and changes nothing. @returns null when there are no tables of ours */
@@ -66,14 +77,18 @@ export async function readSchema(sql: Database): Promise<SchemaStanding | null> 
   const [table] = await sql<{ found: boolean }[]>`
     select to_regclass('schema_migrations') is not null as found`;
   if (table?.found !== true) return null;
-  const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`;
+  const ran = await checksumsIn(sql);
   const ours = new Map(
     readdirSync(FOLDER).map((name) => [name, checksumOf(readFileSync(join(FOLDER, name), 'utf8'))]),
   );
-  const ran = new Set(rows.map(({ name }) => name));
   return {
     missing: [...ours.keys()].filter((name) => !ran.has(name)).sort(),
-    other: rows.flatMap(({ name, checksum }) => (ours.get(name) === checksum ? [] : name)).sort(),
+    other: [...ran]
+      .flatMap(([name, checksum]) =>
+        ours.get(name) === checksum || isBeforeBaseline(name, checksum) ? [] : name,
+      )
+      .sort(),
+    tooOldFor: ran.has(BASELINE) ? [] : beforeBaseline(ran).missing,
   };
 }
 
@@ -115,10 +130,7 @@ async function runSteps(
 
 /** @throws StartError when what ran was another text */
 function refuseChanged({ name, checksum }: Migration, ran: string): void {
-  if (ran !== checksum)
-    throw new StartError(
-      `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
-    );
+  if (ran !== checksum) throw changedSince(name);
 }
 
 /** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
@@ -131,7 +143,8 @@ async function run(transaction: Transaction, migration: Migration): Promise<bool
     refuseChanged(migration, known.checksum);
     return false;
   }
-  await transaction.unsafe(text);
+  const runs = name !== BASELINE || needsBaseline(await checksumsIn(transaction));
+  if (runs) await transaction.unsafe(text);
   await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
-  return true;
+  return runs;
 }

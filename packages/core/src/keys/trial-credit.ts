@@ -43,7 +43,7 @@ export async function openTrialCredit(
 
 /**
  * Takes back what is left of trials whose time is over, by a transfer each. A price that is given back to an account whose
- * trial has ended makes it due once more (see `db/migrations/015_trial_credits.sql`). An account that somebody holds, or
+ * trial has ended makes it due once more (see `functions/trial_credit_came_back.v1.sql`). An account that somebody holds, or
  * that fails, is passed by: each has one turn in a round.
  *
  * @param parts.atOnce how many are looked for at a time, until there is none left

@@ -7,7 +7,7 @@ import type { HouseAccount } from '../ledger/accounts.ts';
 import type { PricedCall } from './inside/call-steps.ts';
 import type { OnChainPayment, Refund } from './rail.ts';
 
-/** 0 with the chain, 1 settled, 2 dead, 3 refused by us, 4 lost. As in `db/migrations/004_settlements.sql`. */
+/** 0 with the chain, 1 settled, 2 dead, 3 refused by us, 4 lost. As in `db/migrations/280_baseline.sql`. */
 export const SETTLEMENT_STATES = ['with_chain', 'settled', 'dead', 'refused', 'lost'] as const;
 
 export interface Settlement extends Omit<PricedCall, 'id'> {

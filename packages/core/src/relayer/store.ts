@@ -5,7 +5,7 @@ import type { MinedTransaction } from './node-reply.ts';
 import type { Hex, TransactionToSend } from './to-send.ts';
 
 /**
- * The states of a transaction, as in `db/migrations/004_settlements.sql`. A nonce that was given up went to a transfer of nothing, or to a stranger.
+ * The states of a transaction, as in `db/migrations/280_baseline.sql`. A nonce that was given up went to a transfer of nothing, or to a stranger.
  * Statements have the numbers themselves: an index of `state = 0` does not serve a parameter.
  */
 export const STATES = { pending: 0, mined: 1, reverted: 2, givenUp: 3 } as const;

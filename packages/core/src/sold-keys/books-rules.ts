@@ -12,7 +12,7 @@ function captured(both: string): string {
                   select 1 from ledger_transfers t where t.account_id = c.account_id
                     and t.code in ('call_refund', 'operator_refund')
                     and (t.id = k.refund_id
-                      -- Rows of refunded keys were not kept before this migration.
+                      -- Rows of refunded keys were not kept before this migration, which a younger database has not.
                       or (k.call_id is null and t.note = 'undelivered call ' || c.id and t.created_at < (
                         select applied_at from schema_migrations where name = '054_sold_key_refunds.sql'))))))
           limit 1`;

@@ -34,10 +34,10 @@ const ABANDONED_AFTER_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** A theft is noticed by then, mostly. */
 const NEW_CARD_MS = 7 * DAY_MS;
-/** `calls.state`, as in `db/migrations/003_calls.sql`. */
+/** `calls.state`, as in `db/migrations/280_baseline.sql`. */
 const CAPTURED = 1;
 const RELEASED = 2;
-/** `settlements.state`, as in `db/migrations/004_settlements.sql`. */
+/** `settlements.state`, as in `db/migrations/280_baseline.sql`. */
 const LOST = 4;
 /** Where the price of a call is booked, by how it was paid. */
 const REVENUE: Readonly<Record<RailName, HouseAccount>> = {

@@ -14,10 +14,10 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 
 const BATCH = 100;
-/** `calls.state`, as in `db/migrations/003_calls.sql`. */
+/** `calls.state`, as in `db/migrations/280_baseline.sql`. */
 const CAPTURED = 1;
 const RELEASED = 2;
-/** `settlements.state`, as in `db/migrations/004_settlements.sql`. */
+/** `settlements.state`, as in `db/migrations/280_baseline.sql`. */
 const LOST = 4;
 
 /** The beneficiary: an existing account, or one that is opened for a new key once the money has come. */

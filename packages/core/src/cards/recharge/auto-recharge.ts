@@ -1,7 +1,7 @@
 /**
  * Auto-recharge: a card is kept, and charged when the balance is low. The commit that lowers the balance also marks the
- * account as due (migration 007), and a job charges it (`due-recharges.ts`). What here is told how each charge ended keeps
- * the card for the next one, waits, or switches the recharges off.
+ * account as due (`functions/auto_recharge_falls_due.v1.sql`), and a job charges it (`due-recharges.ts`). What here is told
+ * how each charge ended keeps the card for the next one, waits, or switches the recharges off.
  *
  * Locks are taken in the order card_orders, ledger_accounts, api_keys, auto_recharges, mails.
  */

@@ -1,7 +1,7 @@
 /**
  * The shares that others get of a call's price. A share is noted while the call runs. The database sets it aside in the
  * commit that takes the price, and takes it back in the commit that gives the price back, whoever makes that commit
- * (`db/migrations/027_call_shares.sql`). What card credit paid goes back with the card payment too, as far as it was spent on the
+ * (`db/migrations/280_baseline.sql`). What card credit paid goes back with the card payment too, as far as it was spent on the
  * call (`functions/call_shares_reversed.v2.sql`). A job pays it out to its beneficiary's account.
  */
 import type { PendingQuery, Row } from 'postgres';

@@ -108,7 +108,7 @@ function leased(
     join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
 }
 
-/** The condition of a lane, as the indexes of migration 019 have it. A call that was captured is told apart by its own row. */
+/** The condition of a lane, as the indexes of `settlements` have it. A call that was captured is told apart by its own row. */
 function inLane(sql: Database, what: SettlementLane['what']) {
   const captured = sql`exists (
     select 1 from calls c where c.account_id = settlements.account_id and c.id = settlements.call_id and c.state = 1)`;
