@@ -2,6 +2,7 @@ import postgres from 'postgres';
 import { ARRAY_TYPES } from './array-types.ts';
 import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
+import type { DistributionNote } from './distribution.ts';
 import { createLiveReplicas, type LiveReplicasNote } from './live-replicas.ts';
 import { createPrimaryFinder, type Endpoint, type Host, onlyHost, type Target } from './primary.ts';
 import { createSilence, type Silence } from './silence.ts';
@@ -86,6 +87,8 @@ export interface Pools {
   clock: DatabaseClock;
   /** The processes that serve on it, as the heartbeats see them. */
   replicas: LiveReplicasNote;
+  /** Whether the database is spread over servers: known once it was opened (`open.ts`). */
+  distribution: DistributionNote;
 }
 
 /**
@@ -123,6 +126,7 @@ export function connectPools(
     writing,
     clock: createDatabaseClock(machineMs),
     replicas: createLiveReplicas(),
+    distribution: { isDistributed: false },
   };
 }
 

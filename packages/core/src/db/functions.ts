@@ -19,6 +19,7 @@ import { basename, join } from 'node:path';
 import { StartError } from '@farebox/process/start-error';
 import { arrayLiteral } from './array-literal.ts';
 import type { Database, Transaction } from './connection.ts';
+import { distributeFunctions } from './distribution.ts';
 import type { SqlFragment } from './sql-fragment.ts';
 import { inTurn } from './turns.ts';
 
@@ -177,6 +178,7 @@ export async function bringFunctions(
   await transaction`
     insert into sql_functions (name, wanted_at) select name, now() from unnest(${arrayLiteral(names)}::text::text[]) as u (name)
     on conflict (name) do update set wanted_at = now()`;
+  await distributeFunctions(transaction, names);
 }
 
 /** A replica that lives and started before a function was last asked for may be of a version that says nothing about it. */

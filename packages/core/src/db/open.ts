@@ -4,6 +4,7 @@ import { startEmbeddedPostgres, stopEmbeddedPostgres } from '@farebox/process/em
 import { isAlive } from '@farebox/process/is-alive';
 import { StartError } from '@farebox/process/start-error';
 import { connectPools, databaseMs, endPools, type Pools } from './connection.ts';
+import { learnDistribution } from './distribution.ts';
 import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
 import { migrate } from './migrate.ts';
 import type { StartPatience } from './start-patience.ts';
@@ -84,6 +85,7 @@ export async function openDatabase(
       // Migrations wait for a quarter of an hour: only a database that answers is asked for them.
       await pools.clock.measure(() => databaseMs(pools.sql));
       await migrate(pools.patient);
+      await learnDistribution(pools);
     };
     const stopped = options.stopped?.then((why) => Promise.reject(new OpeningStopped(why)));
     const upToDate = options.patience === undefined ? bringUpToDate() : options.patience.take(bringUpToDate);

@@ -7,6 +7,7 @@
  * A call whose week is missing goes to the table of the rest, and is moved when its week is made.
  */
 import { type Database, isLockTimeout, isNoFunction, type Pools, type Transaction } from './connection.ts';
+import { isDistributed, SPREAD_LIKE } from './distribution.ts';
 import { bringFunctions, sqlFunctionsOfWeek } from './functions.ts';
 
 const WEEK_MS = 604_800_000;
@@ -167,9 +168,23 @@ async function makeTable(
     select quote_ident(attname) as name from pg_attribute
     where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`;
   const list = columns.map((column) => column.name).join(', ');
+  const make = `create table ${name} (like ${table} including defaults including constraints including generated) with (${settings})`;
+  if (await isDistributed(transaction)) {
+    const rows = `from ${table}_rest where id >= '${week.from}' and id < '${week.to}'`;
+    for (const step of [
+      make,
+      `select create_distributed_table('${name}', 'bucket', colocate_with => '${SPREAD_LIKE}')`,
+      `lock table ${table}_rest in access exclusive mode`,
+      `insert into ${name} (${list}) select ${list} ${rows}`,
+      `delete ${rows}`,
+      `alter table ${table} attach partition ${name} for values from ('${week.from}') to ('${week.to}')`,
+    ])
+      await transaction.unsafe(step);
+    return;
+  }
   // Attaching waits for nobody who reads or writes other weeks, which making it in place would.
   await transaction.unsafe(`
-    create table ${name} (like ${table} including defaults including constraints including generated) with (${settings});
+    ${make};
     lock table ${table}_rest in access exclusive mode;
     with moved as (delete from ${table}_rest where id >= '${week.from}' and id < '${week.to}' returning ${list})
     insert into ${name} (${list}) select ${list} from moved;

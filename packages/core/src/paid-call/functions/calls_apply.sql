@@ -170,14 +170,14 @@ BEGIN
            WITH ORDINALITY AS x (account, id, rail, network, asset, payer, pay_to, amount, evidence, dead_after,
                                  lease_ms, status, ord)
     WHERE k_status[x.ord] = 0
-    ON CONFLICT (account_id, call_id) DO NOTHING;
+    ON CONFLICT DO NOTHING;
 
     INSERT INTO call_answers__week (bucket, account_id, id, status, headers, body, expires_at)
     SELECT p_bucket, x.account, x.id, x.status, x.headers::jsonb, x.body, p_now + p_answer_ttl
     FROM unnest(k_account, k_id, k_answer_status, k_answer_headers, k_answer_body)
            WITH ORDINALITY AS x (account, id, status, headers, body, ord)
     WHERE k_status[x.ord] = 0 AND x.status IS NOT NULL
-    ON CONFLICT (account_id, id) DO NOTHING;
+    ON CONFLICT DO NOTHING;
   END IF;
 
   -- In `skip` and in the ledger's batch the finishes come first: what they release can be reserved again.
@@ -359,7 +359,7 @@ BEGIN
       FROM unnest(f_account, f_id, f_answer_status, f_answer_headers, f_answer_body)
              WITH ORDINALITY AS x (account, id, status, headers, body, ord)
       WHERE NOT skip[x.ord] AND f_phase[x.ord] = 3 AND x.status IS NOT NULL
-      ON CONFLICT (account_id, id) DO NOTHING;
+      ON CONFLICT DO NOTHING;
     END IF;
 
     INSERT INTO call_spending AS s (bucket, account_id, day, service, calls, spent_micros)
@@ -367,7 +367,7 @@ BEGIN
     FROM unnest(f_account, f_service, f_price) WITH ORDINALITY AS x (account, service, price, ord)
     WHERE NOT skip[x.ord] AND f_phase[x.ord] = 3 AND x.account >= 1000
     GROUP BY x.account, x.service
-    ON CONFLICT (account_id, day, service)
+    ON CONFLICT ON CONSTRAINT call_spending_pkey
     DO UPDATE SET calls = s.calls + excluded.calls, spent_micros = s.spent_micros + excluded.spent_micros;
   END IF;
 
@@ -387,7 +387,7 @@ BEGIN
              WITH ORDINALITY
              AS x (account, id, key, rail, service, price, identity, payment_key, fingerprint, ttl_ms, ord)
       WHERE NOT skip[nf + x.ord]
-      ON CONFLICT (account_id, id) DO NOTHING
+      ON CONFLICT DO NOTHING
       RETURNING account_id, id, identity, payment_key
     )
     INSERT INTO call_identities (bucket, account_id, kind, identity, call_id)
@@ -400,7 +400,7 @@ BEGIN
     FROM unnest(b_account, b_id, b_network, b_asset, b_payer, b_amount, b_costs)
            WITH ORDINALITY AS x (account, id, network, asset, payer, amount, costs, ord)
     WHERE NOT skip[nf + x.ord] AND x.payer IS NOT NULL
-    ON CONFLICT (account_id, call_id) DO NOTHING;
+    ON CONFLICT DO NOTHING;
   END IF;
 END
 $$;

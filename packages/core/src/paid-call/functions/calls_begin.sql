@@ -194,7 +194,7 @@ BEGIN
   FROM unnest(p_account, p_id, p_key, p_rail, p_service, p_price, p_identity, p_fingerprint, p_ttl_ms)
          WITH ORDINALITY AS x (account, id, key, rail, service, price, identity, fingerprint, ttl_ms, ord)
   WHERE status[x.ord] IN (0, 4)
-  ON CONFLICT (account_id, id) DO NOTHING;
+  ON CONFLICT DO NOTHING;
 
   IF p_identity IS NOT NULL THEN
     -- Refused where another call has it. One that is begun again has it already, or has given it up.
@@ -206,7 +206,7 @@ BEGIN
       WHERE c.bucket = p_bucket AND c.account_id = x.account AND c.id = x.id OFFSET 0
     ) c
     WHERE status[x.ord] IN (0, 4) AND c.identity = x.identity
-    ON CONFLICT (account_id, kind, identity) DO UPDATE SET call_id = NULL WHERE i.call_id <> excluded.call_id;
+    ON CONFLICT ON CONSTRAINT call_identities_pkey DO UPDATE SET call_id = NULL WHERE i.call_id <> excluded.call_id;
   END IF;
 END
 $$;

@@ -29,6 +29,8 @@ DECLARE
   -- accounts of calls that ended: what is reserved no more, and what of it was taken
   u_at tid[] := '{}'; u_less bigint[] := '{}'; u_taken bigint[] := '{}';
   less bigint; taken bigint;
+  -- free calls that were given back
+  free_accounts bigint[] := '{}'; free_ids uuid[] := '{}';
   all_held boolean;
   found integer;
 BEGIN
@@ -75,17 +77,14 @@ BEGIN
       SELECT p_bucket, account_id, id, phase, account_id, credit_account, price_micros, reserved_micros, 'call', p_now FROM ended
       -- A free call has no transfer.
       WHERE reserved > 0
-    ), given_back AS (
-      DELETE FROM free_calls f USING ended e
-      WHERE e.phase = 4 AND e.price_micros = 0 AND f.account_id = e.account_id AND f.call_id = e.id
     ), counted AS (
       INSERT INTO call_spending AS s (bucket, account_id, day, service, calls, spent_micros)
       SELECT p_bucket, account_id, today, service, count(*), sum(price_micros)::bigint FROM ended
       WHERE phase = 3 GROUP BY account_id, service
-      ON CONFLICT (account_id, day, service)
+      ON CONFLICT ON CONSTRAINT call_spending_pkey
       DO UPDATE SET calls = s.calls + excluded.calls, spent_micros = s.spent_micros + excluded.spent_micros
     )
-    SELECT ord::integer AS ord, account_id, phase, reserved, price_micros AS price FROM ended ORDER BY account_id, ord
+    SELECT ord::integer AS ord, account_id, id, phase, reserved, price_micros AS price FROM ended ORDER BY account_id, ord
   LOOP
     IF cur IS DISTINCT FROM r.account_id THEN
       IF cur IS NOT NULL THEN
@@ -100,6 +99,7 @@ BEGIN
     less := less + r.reserved;
     left_micros := left_micros + r.reserved;
     IF r.phase = 3 THEN taken := taken + r.price; left_micros := left_micros - r.price; END IF;
+    IF r.phase = 4 AND r.price = 0 THEN free_accounts := free_accounts || r.account_id; free_ids := free_ids || r.id; END IF;
     status[r.ord] := 0;
     available[r.ord] := left_micros;
     ended := ended + 1;
@@ -114,13 +114,19 @@ BEGIN
     GET DIAGNOSTICS found = ROW_COUNT;
     IF found <> cardinality(u_at) THEN RAISE EXCEPTION 'an account that was locked is gone'; END IF;
 
+    -- By itself: they are counted by root buyer, and lie in no bucket.
+    IF cardinality(free_ids) > 0 THEN
+      DELETE FROM free_calls f USING unnest(free_accounts, free_ids) AS x (account, id)
+      WHERE f.account_id = x.account AND f.call_id = x.id;
+    END IF;
+
     IF p_answer_status IS NOT NULL THEN
       INSERT INTO call_answers__week (bucket, account_id, id, status, headers, body, expires_at)
       SELECT p_bucket, x.account, x.id, x.answer, x.headers::jsonb, x.body, p_now + p_answer_ttl
       FROM unnest(p_account, p_id, p_phase, p_answer_status, p_answer_headers, p_answer_body)
              WITH ORDINALITY AS x (account, id, phase, answer, headers, body, ord)
       WHERE status[x.ord] = 0 AND x.phase = 3 AND x.answer IS NOT NULL
-      ON CONFLICT (account_id, id) DO NOTHING;
+      ON CONFLICT DO NOTHING;
     END IF;
   END IF;
 

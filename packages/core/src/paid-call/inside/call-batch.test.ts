@@ -75,10 +75,12 @@ interface World {
   database: TestDatabase;
   plainly: (work: CallWork) => boolean;
   weekOf?: Weeks['of'];
+  apart?: boolean;
 }
 let worlds: World[] = [];
 before(async () => {
-  const [lean, general, ofWeek] = await Promise.all([
+  const [lean, general, ofWeek, apart] = await Promise.all([
+    openTestDatabase(),
     openTestDatabase(),
     openTestDatabase(),
     openTestDatabase(),
@@ -90,6 +92,7 @@ before(async () => {
     { database: lean, plainly: () => true },
     { database: general, plainly: () => false },
     { database: ofWeek, plainly: isPlain, weekOf: weeks.of },
+    { database: apart, plainly: () => true, apart: true },
   ];
 });
 after(() => Promise.all(worlds.map(({ database }) => database.close())));
@@ -209,18 +212,20 @@ test('random batches have the same outcomes and leave the same rows, whichever f
           const batch = batchOf(acts);
           // The second turn is on another day, which is the last day of one key.
           const settings = { answerTtlMs: HOUR_MS, nowMs: START_MS + turn * 1_500, holder: 7n };
-          const [lean, general, ofWeek] = await Promise.all(
-            worlds.map(({ database, plainly, weekOf }) =>
-              applyCalls(database.commits, batch, { ...settings, weekOf }, plainly),
+          const [lean, general, ofWeek, apart] = await Promise.all(
+            worlds.map(({ database, plainly, weekOf, apart = false }) =>
+              applyCalls(database.commits, batch, { ...settings, weekOf, apart }, plainly),
             ),
           );
           assert.deepEqual(comparable(batch, lean), comparable(batch, general));
           assert.deepEqual(ofWeek, lean);
+          assert.deepEqual(apart, lean);
           for (const { status } of lean ?? []) seen.add(status);
         }
-        const [lean, general, ofWeek] = await Promise.all(worlds.map(rowsOf));
+        const [lean, general, ofWeek, apart] = await Promise.all(worlds.map(rowsOf));
         assert.deepEqual(lean, general);
         assert.deepEqual(ofWeek, general);
+        assert.deepEqual(apart, general);
       },
     ),
     { numRuns: RUNS, endOnFailure: true, examples: [[EVERY_OUTCOME]] },

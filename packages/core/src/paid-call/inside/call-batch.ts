@@ -22,6 +22,7 @@ import type {
 
 const CALLS_BEGIN = sqlFunction('calls_begin');
 const CALLS_FINISH = sqlFunction('calls_finish');
+const CALLS_FINISH_APART = sqlFunction('calls_finish_apart');
 const CALLS_APPLY = sqlFunction('calls_apply');
 
 const MINUTE_MS = 60_000;
@@ -46,6 +47,8 @@ export interface BatchSettings {
   holder: bigint | null;
   /** The week that all these ids are of, if its functions are there; null, or not given: those of all weeks are called. */
   weekOf?: ((ids: readonly string[]) => string | null) | undefined;
+  /** Whether each function goes in a statement of its own, which a database that is spread runs on another server. */
+  apart?: boolean;
 }
 
 /** The settings of one statement. Whatever stands in it is durable when it is answered, unless all of it may be lost. */
@@ -96,7 +99,7 @@ export const mayBeLost = (work: CallWork): boolean => work.kind !== 'finish' && 
 const isMeasured = (work: CallWork): boolean => work.kind === 'finish' && work.call.takenMicros !== undefined;
 
 /**
- * Runs a batch in one statement and one commit, all of it of one bucket. Running it again changes nothing. It is durable when this returns, unless
+ * Runs a batch, all of it of one bucket: in one statement and one commit unless the functions go apart. Running it again changes nothing. It is durable when this returns, unless
  * all of it may be lost: what takes or keeps a price is never seen before it is durable.
  *
  * @param plainly which of the begins and finishes the two lean functions do
@@ -135,16 +138,8 @@ export async function applyCalls(
     begins.length > 0 ? beginPart(begins, ofStatement) : null,
   ];
   const asked = parts.filter((part) => part !== null);
-  const [first] = asked;
-  if (first === undefined) return [];
-  // PostgreSQL runs the left side of an outer join first, so the begins can reserve what the finishes release.
-  let { columns, from } = first;
-  for (const part of asked.slice(1)) {
-    columns = fragment`${columns}, ${part.columns}`;
-    from = fragment`${from} left join ${part.from} on true`;
-  }
-  const [answered] = await sql<Answered[]>(...templateOf(fragment`select ${columns} from ${from}`));
-  if (answered === undefined) throw new Error('the database answered nothing about calls');
+  if (asked.length === 0) return [];
+  const answered = settings.apart === true ? await askApart(sql, asked) : await askTogether(sql, asked);
   const outcomes: CallWorkOutcome[] = [];
   for (const [which, part] of parts.entries()) {
     for (const [index, outcome] of part?.outcomes(answered).entries() ?? []) {
@@ -152,6 +147,26 @@ export async function applyCalls(
     }
   }
   return outcomes;
+}
+
+/** Each function by itself, in order, so that the begins can reserve what the finishes release. What was done before one fails stays done. */
+async function askApart(sql: Database, parts: readonly Part[]): Promise<Answered> {
+  const all = {} as Answered;
+  for (const part of parts) Object.assign(all, await askTogether(sql, [part]));
+  return all;
+}
+
+async function askTogether(sql: Database, [first, ...others]: readonly Part[]): Promise<Answered> {
+  if (first === undefined) throw new Error('a batch is asked of no function');
+  // PostgreSQL runs the left side of an outer join first, so the begins can reserve what the finishes release.
+  let { columns, from } = first;
+  for (const part of others) {
+    columns = fragment`${columns}, ${part.columns}`;
+    from = fragment`${from} left join ${part.from} on true`;
+  }
+  const [answered] = await sql<Answered[]>(...templateOf(fragment`select ${columns} from ${from}`));
+  if (answered === undefined) throw new Error('the database answered nothing about calls');
+  return answered;
 }
 
 /** The function for the week of these calls, or for all weeks. */
@@ -198,7 +213,7 @@ function finishPart(calls: readonly CallToFinish[], settings: StatementSettings)
   const anyMeasured = calls.some(({ takenMicros }) => takenMicros !== undefined);
   return {
     columns: fragment`f.status as finish_status, f.available as finish_available`,
-    from: fragment`${named(CALLS_FINISH, calls, settings)}(
+    from: fragment`${named(settings.apart === true ? CALLS_FINISH_APART : CALLS_FINISH, calls, settings)}(
       ${bucketOf(settings)}::smallint, ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column(phaseOf)}::text::smallint[], ${column((c) => c.outcome)}::text::text[],
       ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],

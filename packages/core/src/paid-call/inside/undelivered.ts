@@ -72,7 +72,7 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
           ${arrayLiteral(calls.map((call) => call.priceMicros))}::text::bigint[],
           ${arrayLiteral(calls.map((call) => HOUSE_ACCOUNTS[call.revenue]))}::text::bigint[],
           ${arrayLiteral(calls.map((call) => call.retrievable))}::text::boolean[])
-        on conflict (account_id, call_id) do nothing`;
+        on conflict do nothing`;
     },
 
     async lease(limit) {
