@@ -47,7 +47,7 @@ await runCommand(USAGE, async () => {
   const config = readConfig(process.env, [DATABASE], { all: false });
   const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
-    const make = openGrants(database, database.clock.nowMs);
+    const make = openGrants(database, database.clock.nowMs, config.database.settings);
     for (const grant of grants) {
       const { apiKey } = await make(grant);
       const balanceUsd = microsToUsd(grant.amountMicros, 2);

@@ -18,11 +18,21 @@ const SPREAD = [
   { table: 'call_identities', keys: { call_identities_pkey: 'account_id, kind, identity' } },
   { table: 'call_spending', keys: { call_spending_pkey: 'account_id, day, service' } },
   { table: 'call_shares', keys: { call_shares_pkey: 'account_id, call_id' } },
+  { table: 'settlements', keys: { settlements_pkey: 'account_id, call_id' } },
+  { table: 'payments_in_flight', keys: { payments_in_flight_pkey: 'account_id, call_id' } },
 ] as const;
 /** Tables without a bucket that these functions touch: each server has a copy, which all of them write together. */
-const COPIED = ['root_buyers', 'lifted_bounds', 'trial_credits', 'free_calls', 'call_quotas'] as const;
+const COPIED = [
+  'root_buyers',
+  'lifted_bounds',
+  'trial_credits',
+  'free_calls',
+  'call_quotas',
+  'call_archives',
+  'refunds',
+] as const;
 /** Among how many parts the buckets are spread; servers that are added later take some of them over. */
-const SHARDS = 32;
+const SHARDS = Number(process.env.SH ?? 32);
 const HOUSE_BUCKET = 0;
 
 /** What a run found to do. */

@@ -12,9 +12,16 @@ export interface Grant {
   note: string;
 }
 
-/** @returns makes a key with its credit, in a commit */
-export function openGrants(pools: Pools, nowMs: () => number): (grant: Grant) => Promise<NewApiKey> {
+/**
+ * @param spread over how many buckets the new accounts are spread
+ * @returns makes a key with its credit, in a commit
+ */
+export function openGrants(
+  pools: Pools,
+  nowMs: () => number,
+  spread: { accountBuckets?: number } = {},
+): (grant: Grant) => Promise<NewApiKey> {
   const { sql } = pools;
-  const parts = { sql, keys: createKeys(sql, nowMs), ledger: createLedger(pools, nowMs), nowMs };
+  const parts = { sql, keys: createKeys(sql, nowMs), ledger: createLedger(pools, nowMs, spread), nowMs };
   return (grant) => grantKey(parts, grant);
 }

@@ -195,7 +195,7 @@ interface Applied {
  * ```
  */
 export function createLedger(
-  { sql, commits: connection }: Pools,
+  { sql, commits: connection, distribution }: Pools,
   nowMs: () => number,
   { accountBuckets = 1 }: { accountBuckets?: number } = {},
 ): Ledger {
@@ -264,10 +264,20 @@ export function createLedger(
     },
 
     async lock(transaction, accountIds) {
-      const rows = await transaction<{ id: bigint; available: bigint }[]>`
-        select id, credits_posted - debits_posted - debits_pending as available from ledger_accounts
-        where id = any(${arrayLiteral(accountIds)}::text::bigint[]) order by id for no key update`;
-      return new Map(rows.map(({ id, available }) => [id, available]));
+      const within = async (where: ReturnType<Transaction>) => {
+        const rows = await transaction<{ id: bigint; available: bigint }[]>`
+          select id, credits_posted - debits_posted - debits_pending as available from ledger_accounts
+          where ${where} order by id for no key update`;
+        return rows.map(({ id, available }) => [id, available] as const);
+      };
+      if (!distribution.isDistributed)
+        return new Map(await within(transaction`id = any(${arrayLiteral(accountIds)}::text::bigint[])`));
+      // A statement that locks is of one bucket.
+      const places = await buckets.of(transaction, accountIds);
+      const locked: (readonly [bigint, bigint])[] = [];
+      for (const [id, bucket] of [...places].sort(([a], [b]) => (a < b ? -1 : 1)))
+        locked.push(...(await within(transaction`bucket = ${bucket} and id = ${String(id)}`)));
+      return new Map(locked);
     },
 
     async balance(accountId) {

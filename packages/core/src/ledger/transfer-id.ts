@@ -26,6 +26,11 @@ export function newCallId(nowMs: number, bucket: number): string {
   return format(bytes);
 }
 
+/** The bucket that an id of a call names: a hint, which one from before there were buckets gives by chance. */
+export function bucketNamedByCall(callId: string): number {
+  return Number.parseInt(callId.slice(20, 23), 16);
+}
+
 function newIdBytes(nowMs: number): Buffer {
   if (poolAt === POOL_BYTES) {
     randomFillSync(pool);

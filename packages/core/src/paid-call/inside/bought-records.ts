@@ -1,6 +1,7 @@
 /** What is on record of a payment on a chain for whoever asks later: what it bought, and its receipt. */
 import type { Database } from '../../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import { type BoughtRecords, type Receipt, SETTLEMENT_STATES } from '../settlements.ts';
 import type { SettlementRows } from './settlement-rows.ts';
 
@@ -36,9 +37,9 @@ export function boughtRecords({ sql, at }: SettlementRows, answersLastMs: number
     async boughtBy(accountId, payer, service, fingerprint) {
       const [row] = await sql<{ id: string }[]>`
         select c.id from settlements s
-        join calls c on c.account_id = s.account_id and c.id = s.call_id
-        join call_answers a on a.account_id = c.account_id and a.id = c.id
-        where s.payer = ${payer} and s.account_id = ${String(accountId)} and s.created_at > ${at(-answersLastMs)}
+        join calls c on c.bucket = s.bucket and c.account_id = s.account_id and c.id = s.call_id
+        join call_answers a on a.bucket = c.bucket and a.account_id = c.account_id and a.id = c.id
+        where s.bucket = ${HOUSE_BUCKET} and s.payer = ${payer} and s.account_id = ${String(accountId)} and s.created_at > ${at(-answersLastMs)}
           and c.state = 1 and c.service = ${service}
           and c.fingerprint = case when s.evidence->>'claim' is null then ${fingerprint}::bytea
             else sha256(${fingerprint}::bytea || decode(s.evidence->>'claim', 'hex')) end
@@ -58,9 +59,9 @@ async function receiptWhere(sql: Database, which: ReturnType<Database>): Promise
     select s.*, c.service, c.price_micros, c.state as call_state, r.state as refund_state,
            r.amount_micros as refund_amount,
            r.transaction as refund_transaction, r.reason as refund_reason
-    from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
+    from settlements s join calls c on c.bucket = s.bucket and c.account_id = s.account_id and c.id = s.call_id
     left join refunds r on r.account_id = s.account_id and r.call_id = s.call_id
-    where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and ${which}
+    where s.bucket = ${HOUSE_BUCKET} and s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and ${which}
     order by s.created_at desc limit 1`;
   return row === undefined ? null : asReceipt(row);
 }

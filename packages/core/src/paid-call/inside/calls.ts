@@ -6,7 +6,9 @@ import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.t
 import { sqlFunction } from '../../db/functions.ts';
 import { createWeeks } from '../../db/weeks.ts';
 import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import { GroupCommit } from '../../ledger/group-commit.ts';
+import { bucketNamedByCall } from '../../ledger/transfer-id.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome, mayBeLost } from './call-batch.ts';
 import type {
   BeginOutcome,
@@ -107,20 +109,25 @@ export function createCallStore(
     },
 
     async answerOf(accountId, callId) {
-      const [row] = await sql<
-        { status: number; headers: Record<string, string>; body: string; transaction: string | null }[]
-      >`
-        select a.status, a.headers, a.body, s.transaction
-        from call_answers a left join settlements s on s.account_id = a.account_id and s.call_id = a.id
-        where a.account_id = ${String(accountId)} and a.id = ${callId} and a.expires_at > ${now()}`;
-      return row ?? null;
+      // An id from before there were buckets names none.
+      const bucket = isHouseAccount(accountId) ? HOUSE_BUCKET : bucketNamedByCall(callId);
+      for (const where of [sql`a.bucket = ${bucket} and`, sql``]) {
+        const [row] = await sql<
+          { status: number; headers: Record<string, string>; body: string; transaction: string | null }[]
+        >`
+          select a.status, a.headers, a.body, s.transaction from call_answers a
+          left join settlements s on s.bucket = a.bucket and s.account_id = a.account_id and s.call_id = a.id
+          where ${where} a.account_id = ${String(accountId)} and a.id = ${callId} and a.expires_at > ${now()}`;
+        if (row !== undefined) return row;
+      }
+      return null;
     },
 
     async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
         select c.id, c.state, c.fingerprint = ${fingerprint} as same, coalesce(k.status, ${keyId === null ? null : FORGOTTEN}) as key_status
-        from call_identities i join calls c on c.account_id = i.account_id and c.id = i.call_id
-        left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
+        from call_identities i join calls c on c.bucket = i.bucket and c.account_id = i.account_id and c.id = i.call_id
+        left join api_keys k on k.bucket = i.bucket and k.id = ${keyId === null ? null : String(keyId)}
         where i.account_id = ${String(accountId)}
           and (i.kind, i.identity) in ((0, ${identity}), (1, ${onChainIdentity}))
         order by c.state = 2 limit 1`;
@@ -137,6 +144,12 @@ export function createCallStore(
       while (more) {
         const [settled] = await sql<{ more: boolean }[]>`select ${sql(CALLS_SETTLE_PAST)}() as more`;
         more = settled?.more === true;
+      }
+      if (distribution.isDistributed) {
+        // Whoever ends a call leaves it while its account is locked.
+        const due = await sql<OpenRow[]>`
+          ${openCalls(sql)} and c.expires_at <= ${now()} order by c.expires_at limit ${limit}`;
+        return due.map(openCall);
       }
       const rows = await sql<OpenRow[]>`
         with due as materialized (
@@ -155,6 +168,11 @@ export function createCallStore(
     },
 
     async heldByEnded(limit) {
+      if (distribution.isDistributed) {
+        const ended = await sql<OpenRow[]>`
+          ${openCalls(sql)} and c.holder in (select id from replicas where ended_at is not null) limit ${limit}`;
+        return ended.map(openCall);
+      }
       const rows = await sql<OpenRow[]>`
         select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
         from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
@@ -182,6 +200,16 @@ export function createCallStore(
       return dropped.count;
     },
   };
+}
+
+/** The open calls of a database that is spread, each with its transfer from its own bucket; more conditions may follow. */
+function openCalls(sql: Pools['sql']) {
+  return sql`
+    select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
+    from calls c left join ledger_transfers t
+      on t.bucket = c.bucket and t.account_id = c.account_id and t.id = c.id and t.phase = 2
+    where c.state = 0 and (t.id is not null or c.price_micros = 0)
+      and (c.account_id, c.id) in (select account_id, id from ${sql(OPEN_CALLS)}())`;
 }
 
 /** What two works may not do at once: an account, or of an account of the house the payment or the call. */

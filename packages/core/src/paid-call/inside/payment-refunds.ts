@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Rail } from '../rail.ts';
 
@@ -39,8 +40,8 @@ export function createPaymentRefunds(rails: readonly Rail[]): PaymentRefunds {
         select c.rail, s.network, c.service, c.price_micros, c.state = 1 as captured,
                s.state = 1 and s.final_at is not null as final,
                exists (select 1 from refunds r where r.account_id = s.account_id and r.call_id = s.call_id) as refunded
-        from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
-        where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.call_id = ${callId}
+        from settlements s join calls c on c.bucket = s.bucket and c.account_id = s.account_id and c.id = s.call_id
+        where s.bucket = ${HOUSE_BUCKET} and s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.call_id = ${callId}
         for no key update of s`;
       if (row === undefined) return 'unknown';
       if (!row.captured) return 'not_charged';
@@ -60,8 +61,8 @@ export function createPaymentRefunds(rails: readonly Rail[]): PaymentRefunds {
       await transaction`
         insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, created_at, next_at)
         select s.account_id, s.call_id, s.network, s.asset, s.payer, c.price_micros, ${reason}, ${at}, ${at}
-        from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
-        where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.call_id = ${callId}`;
+        from settlements s join calls c on c.bucket = s.bucket and c.account_id = s.account_id and c.id = s.call_id
+        where s.bucket = ${HOUSE_BUCKET} and s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.call_id = ${callId}`;
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Refunds on the chain that a payment came from: the rows of `refunds`. */
 
 import type { DueRefund, RefundStore } from '../settlements.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import { revenueOf, type SettlementRows } from './settlement-rows.ts';
 
 interface RefundRow {
@@ -15,7 +16,9 @@ interface RefundRow {
   revenue: bigint;
 }
 
-export function refundStore({ sql, at, named }: SettlementRows): RefundStore {
+export function refundStore({ sql, at }: SettlementRows): RefundStore {
+  const of = ({ accountId, callId }: { accountId: bigint; callId: string }) =>
+    sql`account_id = ${String(accountId)} and call_id = ${callId}`;
   return {
     async owe(settlement, reason, amountMicros = settlement.priceMicros) {
       await sql`
@@ -34,8 +37,8 @@ export function refundStore({ sql, at, named }: SettlementRows): RefundStore {
           order by next_at limit ${limit} for update skip locked
         ) returning account_id, call_id, network, asset, payee, amount_micros, attempts)
         select r.*, c.rail, t.credit_account as revenue
-        from r join calls c on c.account_id = r.account_id and c.id = r.call_id
-        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+        from r join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = r.account_id and c.id = r.call_id
+        join ledger_transfers t on t.bucket = ${HOUSE_BUCKET} and t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
       return rows.map(readRefund);
     },
 
@@ -43,18 +46,18 @@ export function refundStore({ sql, at, named }: SettlementRows): RefundStore {
       const [row] = await sql<RefundRow[]>`
         select r.account_id, r.call_id, r.network, r.asset, r.payee, r.amount_micros, r.attempts, c.rail,
           t.credit_account as revenue
-        from refunds r join calls c on c.account_id = r.account_id and c.id = r.call_id
-        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        from refunds r join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = r.account_id and c.id = r.call_id
+        join ledger_transfers t on t.bucket = ${HOUSE_BUCKET} and t.account_id = c.account_id and t.id = c.id and t.phase = 2
         where r.account_id = ${String(accountId)} and r.call_id = ${callId} and r.state = 0`;
       return row === undefined ? null : readRefund(row);
     },
 
     async markRefunded(refund, transaction) {
-      await sql`update refunds set state = 1, transaction = ${transaction}, paid_at = ${at()} where ${named(refund)}`;
+      await sql`update refunds set state = 1, transaction = ${transaction}, paid_at = ${at()} where ${of(refund)}`;
     },
 
     async refundLater(refund, afterMs) {
-      await sql`update refunds set next_at = ${at(afterMs)} where ${named(refund)} and state = 0`;
+      await sql`update refunds set next_at = ${at(afterMs)} where ${of(refund)} and state = 0`;
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Leases of settlements: who works on which, and what is due. */
 import type { PendingQuery, Row } from 'postgres';
 import type { Database } from '../../db/connection.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import {
   SETTLEMENT_STATES,
   type Settlement,
@@ -54,7 +55,7 @@ export function settlementLeases(rows: SettlementRows, holder: () => bigint | nu
       // A lease and the time when its settlement is due again end together, so the index of what is due serves this.
       await transaction`
         update settlements set lease_until = ${at()}, next_at = ${at()}
-        where final_at is null and state <> 2 and holder = ${String(ended)} and lease_until > ${at()}
+        where bucket = ${HOUSE_BUCKET} and final_at is null and state <> 2 and holder = ${String(ended)} and lease_until > ${at()}
           and next_at > ${at()} and next_at <= ${at(LONGEST_LEASE_MS)}`;
     },
 
@@ -68,7 +69,8 @@ export function settlementLeases(rows: SettlementRows, holder: () => bigint | nu
     async dueNetworks(what) {
       const due = await sql<{ network: string }[]>`
         select distinct network from settlements
-        where next_at <= ${at()} and lease_until <= ${at()} and final_at is null and ${inLane(sql, what)}`;
+        where bucket = ${HOUSE_BUCKET} and next_at <= ${at()} and lease_until <= ${at()} and final_at is null
+          and ${inLane(sql, what)}`;
       return due.map(({ network }) => network);
     },
 
@@ -98,20 +100,21 @@ function leased(
         state = case when u.state = 3 and ${resumed} then 0 else u.state end
       from (
         select account_id, call_id, state as prior_state from settlements
-        where lease_until <= ${at()} and final_at is null and state <> 2 and ${which}
+        where bucket = ${HOUSE_BUCKET} and lease_until <= ${at()} and final_at is null and state <> 2 and ${which}
         for update skip locked
       ) free
-      where u.account_id = free.account_id and u.call_id = free.call_id returning u.*, free.prior_state
+      where u.bucket = ${HOUSE_BUCKET} and u.account_id = free.account_id and u.call_id = free.call_id returning u.*, free.prior_state
     )
     select s.*, c.payment_key, c.service, c.price_micros, c.state as call_state, t.credit_account as revenue
-    from s join calls c on c.account_id = s.account_id and c.id = s.call_id
-    join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+    from s join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = s.account_id and c.id = s.call_id
+    join ledger_transfers t on t.bucket = ${HOUSE_BUCKET} and t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
 }
 
 /** The condition of a lane, as the indexes of `settlements` have it. A call that was captured is told apart by its own row. */
 function inLane(sql: Database, what: SettlementLane['what']) {
   const captured = sql`exists (
-    select 1 from calls c where c.account_id = settlements.account_id and c.id = settlements.call_id and c.state = 1)`;
+    select 1 from calls c
+    where c.bucket = ${HOUSE_BUCKET} and c.account_id = settlements.account_id and c.id = settlements.call_id and c.state = 1)`;
   return what === 'watched'
     ? sql`state = 1 and ${captured}`
     : sql`(state in (0, 3) or (state = 1 and not answered)) and not (state = 1 and ${captured})`;

@@ -6,7 +6,7 @@ export interface SettlementRows {
   sql: Database;
   /** The time so many milliseconds from now, for a statement. */
   at(inMs?: number): string;
-  /** The condition that a row is of this call. */
+  /** The condition that a row of the house's bucket is of this call. */
   named(call: { accountId: bigint; callId: string }): ReturnType<Database>;
 }
 

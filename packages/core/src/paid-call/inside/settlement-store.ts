@@ -1,5 +1,6 @@
 /** The settlements and refunds of a database: the rows of `settlements` and `refunds`. */
 import type { Database } from '../../db/connection.ts';
+import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import { SETTLEMENT_STATES, type SettlementMarks, type SettlementStore } from '../settlements.ts';
 import { boughtRecords } from './bought-records.ts';
 import { refundStore } from './refund-store.ts';
@@ -24,7 +25,8 @@ export function createSettlementStore(
   const rows: SettlementRows = {
     sql,
     at: (inMs = 0) => new Date(nowMs() + inMs).toISOString(),
-    named: ({ accountId, callId }) => sql`account_id = ${String(accountId)} and call_id = ${callId}`,
+    named: ({ accountId, callId }) =>
+      sql`bucket = ${HOUSE_BUCKET} and account_id = ${String(accountId)} and call_id = ${callId}`,
   };
   return {
     ...settlementLeases(rows, holder),
@@ -64,9 +66,9 @@ function settlementMarks({ sql, at, named }: SettlementRows, nowMs: () => number
       const dropped = await sql`
         with moved as (
           select account_id, call_id from payments_in_flight
-          where moved_at < now() - interval '5 minutes' order by moved_at limit ${limit} for update skip locked
+          where bucket = ${HOUSE_BUCKET} and moved_at < now() - interval '5 minutes' order by moved_at limit ${limit} for update skip locked
         )
-        delete from payments_in_flight p using moved m where p.account_id = m.account_id and p.call_id = m.call_id`;
+        delete from payments_in_flight p using moved m where p.bucket = ${HOUSE_BUCKET} and p.account_id = m.account_id and p.call_id = m.call_id`;
       return dropped.count;
     },
 
