@@ -1,18 +1,22 @@
 /** For tests: a PostgreSQL of its own that is ended as a crash ends it, and another one that follows it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { findBinaries, prepareEmbeddedPostgres } from '../../../packages/process/src/embedded-postgres.ts';
 import { freePort } from '../../../packages/process/src/free-port.ts';
+import { makeDatabaseFolder } from '../../../scripts/database-folder.ts';
 
 const DATABASE = 'farebox';
 const READY_WITHIN_MS = 60_000;
-/** What is committed without waiting for the disk stays in memory until something else is committed. */
+/**
+ * What is committed without waiting for the disk stays in memory until something else is committed. The system outlives every kill, and
+ * so does what PostgreSQL has handed to it: waiting for the disk would only make a start slow, which has every file written.
+ */
 const SETTINGS = {
+  fsync: 'off',
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   shared_buffers: '32MB',
@@ -21,6 +25,7 @@ const SETTINGS = {
   max_wal_senders: '4',
   wal_level: 'replica',
   autovacuum: 'off',
+  jit: 'off',
   log_min_messages: 'fatal',
 };
 
@@ -32,6 +37,7 @@ export class MortalPostgres {
   readonly #port: number;
   readonly #binary: string;
   #process: ChildProcess | undefined;
+  #hasDatabase = false;
 
   private constructor(home: string, { port, binary }: { port: number; binary: string }) {
     this.#home = home;
@@ -42,7 +48,7 @@ export class MortalPostgres {
 
   /** Makes a server with an empty database, and starts nothing. */
   static async make(): Promise<MortalPostgres> {
-    const folder = mkdtempSync(join(tmpdir(), 'farebox-mortal-'));
+    const folder = makeDatabaseFolder(2);
     await prepareEmbeddedPostgres(folder);
     const { postgres: binary } = await findBinaries();
     return new MortalPostgres(join(folder, 'postgres'), { port: await freePort(), binary });
@@ -60,19 +66,28 @@ export class MortalPostgres {
       // Sessions of the one before may still be there: then this one ends at once.
       if (this.#process === undefined || this.#process.exitCode !== null)
         this.#process = this.#spawn(command);
-      if (await this.#answers()) return;
+      if (this.#isReady(this.#process)) break;
       if (performance.now() - sinceMs > READY_WITHIN_MS) throw new Error('PostgreSQL did not start');
-      await sleep(20);
+      await sleep(5);
     }
+    await this.#assertDatabase();
   }
 
-  /** Ends it as a crash does: what it has only in memory is gone. */
+  /** Ends it as a crash does, with all of its sessions in the middle of what they do: what it has only in memory is gone. */
   async kill(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, 'exit');
+    const sessions = childrenOf(child);
     child.kill('SIGKILL');
+    for (const session of sessions) {
+      try {
+        process.kill(session, 'SIGKILL');
+      } catch {
+        // It has ended by itself.
+      }
+    }
     await gone;
   }
 
@@ -87,7 +102,7 @@ export class MortalPostgres {
 
   /** Copies this one, which must be stopped: the copy will follow it under a name. */
   async follower(name: string): Promise<MortalPostgres> {
-    const home = join(mkdtempSync(join(tmpdir(), 'farebox-mortal-')), 'postgres');
+    const home = join(makeDatabaseFolder(2), 'postgres');
     mkdirSync(home, { mode: 0o700 });
     cpSync(this.#home, home, { recursive: true });
     const data = join(home, 'data');
@@ -115,28 +130,45 @@ export class MortalPostgres {
   }
 
   #spawn(args: readonly string[]): ChildProcess {
-    // PostgreSQL refuses to run as root, but not as the root of a user namespace of its own.
-    const isRoot = process.getuid?.() === 0 && spawnSync('unshare', ['--user', 'true']).status === 0;
-    const [command = '', ...rest] = isRoot
+    const [command = '', ...rest] = mayUnshare()
       ? ['unshare', '--user', this.#binary, ...args]
       : [this.#binary, ...args];
     return spawn(command, rest, { stdio: 'ignore' });
   }
 
-  async #answers(): Promise<boolean> {
-    const address = new URL(this.url);
-    address.pathname = '/postgres';
-    const sql = postgres(address.toString(), { max: 1, connect_timeout: 5, onnotice: () => {} });
+  /** Whether it takes connections, as it says in the file that PostgreSQL keeps for `pg_ctl`. */
+  #isReady({ pid }: ChildProcess): boolean {
     try {
-      const [found] = await sql`select 1 from pg_database where datname = ${DATABASE}`;
-      if (found === undefined) await sql.unsafe(`create database ${DATABASE}`);
-      return true;
+      const lines = readFileSync(join(this.#home, 'data/postmaster.pid'), 'utf8').split('\n');
+      return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
     } catch {
       return false;
-    } finally {
-      await sql.end({ timeout: 1 });
     }
   }
+
+  async #assertDatabase(): Promise<void> {
+    if (this.#hasDatabase) return;
+    const address = new URL(this.url);
+    address.pathname = '/postgres';
+    const sql = postgres(address.toString(), { max: 1, connect_timeout: 60, onnotice: () => {} });
+    const [found] = await sql`select 1 from pg_database where datname = ${DATABASE}`;
+    if (found === undefined) await sql.unsafe(`create database ${DATABASE}`);
+    await sql.end();
+    this.#hasDatabase = true;
+  }
+}
+
+let isRootOfItsOwn: boolean | null = null;
+/** PostgreSQL refuses to run as root, but not as the root of a user namespace of its own. */
+function mayUnshare(): boolean {
+  isRootOfItsOwn ??= process.getuid?.() === 0 && spawnSync('unshare', ['--user', 'true']).status === 0;
+  return isRootOfItsOwn;
+}
+
+/** The sessions and helpers of a server, where the system tells. */
+function childrenOf({ pid }: ChildProcess): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
 }
 
 function readPassword(home: string): string {

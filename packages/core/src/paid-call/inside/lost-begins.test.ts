@@ -23,8 +23,13 @@ import { type CallStore, createCallStore } from './calls.ts';
 
 const GRANTED = 1_000_000_000n;
 const PRICE = 10_000n;
-const KILLS = isDeep ? 1_000 : 6;
-const CALLS_AT_ONCE = 12;
+const KILLS = isDeep ? 3_000 : 90;
+const PROMOTIONS = isDeep ? 300 : 10;
+/** One statement proves the books after each kill, and after so many of them all rules do. */
+const ALL_PROVEN_EVERY = 10;
+const CALLS = 12;
+/** So many calls begin together; the next ones when these have begun. */
+const BEGUN_TOGETHER = 4;
 /** A follower that never answers: what waits for it is not durable, and nobody sees it. */
 const NOBODY_FOLLOWS = { synchronous_standby_names: 'nobody' };
 const FINGERPRINT = Buffer.alloc(32, 7);
@@ -39,7 +44,7 @@ interface Replica {
 let primary: MortalPostgres;
 let customer: bigint;
 let others: bigint[];
-const opened: Replica[] = [];
+const opened = new Map<Replica, MortalPostgres>();
 before(async () => {
   primary = await MortalPostgres.make();
   await primary.start();
@@ -49,15 +54,22 @@ before(async () => {
   others = [await openCustomer(pools), await openCustomer(pools), await openCustomer(pools)];
 });
 after(async () => {
-  await Promise.all(opened.map(({ pools }) => endPools(pools, 0)));
+  await closeReplicas();
   await primary?.remove();
 });
 
-function replicaAt({ url }: MortalPostgres): Replica {
-  const pools = connectPools(url, 4);
+function replicaAt(server: MortalPostgres): Replica {
+  const pools = connectPools(server.url, 4);
   const replica = { pools, calls: createCallStore(pools, { nowMs: Date.now, answerTtlMs: 60_000 }) };
-  opened.push(replica);
+  opened.set(replica, server);
   return replica;
+}
+
+/** @param of the server whose replicas these are; those of every server unless given */
+async function closeReplicas(of?: MortalPostgres): Promise<void> {
+  const closed = [...opened].filter(([, server]) => of === undefined || server === of);
+  for (const [replica] of closed) opened.delete(replica);
+  await Promise.all(closed.map(([{ pools }]) => endPools(pools, 0)));
 }
 
 async function openCustomer(pools: Pools): Promise<bigint> {
@@ -288,85 +300,148 @@ test('only what may be lost is answered before it is durable, and nobody sees a 
   await killAndStart();
 });
 
-/** Sells calls on two replicas and kills the database somewhere between them. @returns what was told of each */
+/** What was told of a call under which the database was killed. */
+interface Told {
+  call: CallToBegin;
+  isCharged: boolean;
+}
+
+/**
+ * Sells calls on two replicas, and ends the database when some of them have begun.
+ *
+ * @param replicas each begins half of the calls; half of them are captured by the other one
+ * @param kill ends the database. @returns the replicas that end every third call, which begins before it and ends after it
+ */
 async function sellUnderKill(
-  replicas: readonly Replica[],
-): Promise<{ call: CallToBegin; isCharged: boolean }[]> {
-  const work = Array.from({ length: CALLS_AT_ONCE }, async (_, index) => {
-    const replica = replicas[index % replicas.length];
-    assert(replica !== undefined);
-    const call = callOf(newName(), { mayBeLost: index % 4 !== 3 });
+  buyer: bigint,
+  replicas: readonly [Replica, Replica],
+  kill: () => Promise<readonly [Replica, Replica]>,
+): Promise<Told[]> {
+  const killAfter = randomInt(1, CALLS + 1);
+  const killed = Promise.withResolvers<readonly [Replica, Replica]>();
+  const begun = Array.from({ length: CALLS + 1 }, () => Promise.withResolvers<void>());
+  let count = 0;
+  const tellBegun = () => begun[count++]?.resolve();
+  tellBegun();
+  const work = Array.from({ length: CALLS }, async (_, index): Promise<Told> => {
+    const call = callOf(newName(), { accountId: buyer, mayBeLost: index % 4 !== 3 });
+    const [begins, ends] = [index % 2, (index + (index >> 1)) % 2] as const;
+    await begun[index - (index % BEGUN_TOGETHER)]?.promise;
     try {
-      await sleep(randomInt(12));
-      if ((await replica.calls.begin(call)).status !== 'authorized') return { call, isCharged: false };
-      if (index % 3 === 0) await sleep(randomInt(12));
-      const ended = await replica.calls.finish(captureOf(call));
-      return { call, isCharged: ended.status === 'done' };
+      const { status } = await replicas[begins].calls.begin(call).finally(tellBegun);
+      if (status !== 'authorized') return { call, isCharged: false };
+      const ending = index % 3 === 0 ? (await killed.promise)[ends] : replicas[ends];
+      return { call, isCharged: (await ending.calls.finish(captureOf(call))).status === 'done' };
     } catch {
       return { call, isCharged: false };
     }
   });
-  await sleep(randomInt(25));
-  await killAndStart();
+  await begun[killAfter]?.promise;
+  killed.resolve(await kill());
   return Promise.all(work);
+}
+
+/**
+ * Sends each call again, on another replica. What was told as charged is answered once more; all others are sold now.
+ *
+ * @returns how many were sold anew
+ */
+async function sendAgain(told: readonly Told[], replicas: readonly [Replica, Replica]): Promise<number> {
+  const [, other] = replicas;
+  const anew = await Promise.all(
+    told.map(async ({ call, isCharged }) => {
+      // What was begun and neither lost nor ended runs until its time is over.
+      for (const { calls } of replicas)
+        await insist(() => calls.finish({ ...captureOf(call), capture: false }));
+      const again = { ...call, id: newTransferId(Date.now()) };
+      const begun = await other.calls.begin(again);
+      if (isCharged) assert.deepEqual(begun, { status: 'answered', callId: call.id });
+      if (begun.status !== 'authorized') assert.equal(begun.status, 'answered');
+      else assert.equal((await other.calls.finish(captureOf(again))).status, 'done');
+      return begun.status === 'authorized';
+    }),
+  );
+  return anew.filter(Boolean).length;
+}
+
+/** Proves by one statement that a customer has paid for so many calls, each once, and that nothing of it is open. */
+async function assertSold({ pools: { sql } }: Replica, buyer: bigint, sold: number): Promise<void> {
+  const [found] = await sql`
+    select a.credits_posted - a.debits_posted as balance, a.debits_pending as reserved,
+           (select sum(case when credit_account = ${String(buyer)} then amount_micros else -amount_micros end)::bigint
+            from ledger_transfers where account_id = ${String(buyer)} and phase in (1, 3)) as moved,
+           (select count(*)::integer from calls where account_id = ${String(buyer)} and state = 0) as open,
+           (select count(*)::integer from calls where account_id = ${String(buyer)} and state = 1) as captured,
+           (select count(distinct identity)::integer from calls where account_id = ${String(buyer)} and state = 1) as names
+    from ledger_accounts a where a.id = ${String(buyer)}`;
+  const balance = GRANTED - BigInt(sold) * PRICE;
+  assert.deepEqual(
+    { ...found },
+    { balance, reserved: 0n, moved: balance, open: 0, captured: sold, names: sold },
+  );
+}
+
+async function assertBooks({ pools }: Replica): Promise<void> {
+  assert.deepEqual(
+    (await proveBooks(pools.patient)).checks.filter(({ ok }) => !ok),
+    [],
+  );
 }
 
 test('whenever the database is killed, what was told as charged is, and every call is charged once when it is sent again', async (t) => {
   const replicas = [replicaAt(primary), replicaAt(primary)] as const;
-  const before = await insist(() => balanceOf(replicas[0].pools.sql, customer));
-  let [lost, sold] = [0, 0];
-  for (let kill = 0; kill < KILLS; kill++) {
-    const told = await sellUnderKill(replicas);
-    for (const { call, isCharged } of told) {
-      const again = callOf(String(call.identity));
-      // What was begun and neither lost nor ended runs until its time is over.
-      for (const { calls } of replicas)
-        await insist(() => calls.finish({ ...captureOf(call), capture: false }));
-      const begun = await replicas[1].calls.begin(again);
-      if (isCharged) assert.deepEqual(begun, { status: 'answered', callId: call.id });
-      else if (begun.status === 'authorized') {
-        lost += 1;
-        assert.equal((await replicas[1].calls.finish(captureOf(again))).status, 'done');
-      } else assert.equal(begun.status, 'answered');
-      sold += 1;
-    }
-    const { sql } = replicas[0].pools;
-    assert.equal(await balanceOf(sql, customer), before - BigInt(sold) * PRICE);
-    assert.equal((await proveBooks(replicas[0].pools.patient)).balanced, true);
+  const buyer = await insist(() => openCustomer(replicas[0].pools));
+  let anew = 0;
+  for (let kill = 1; kill <= KILLS; kill++) {
+    const told = await sellUnderKill(buyer, replicas, async () => {
+      await killAndStart();
+      return replicas;
+    });
+    anew += await sendAgain(told, replicas);
+    await assertSold(replicas[0], buyer, kill * CALLS);
+    if (kill % ALL_PROVEN_EVERY === 0) await assertBooks(replicas[0]);
   }
-  t.diagnostic(`${KILLS} kills, ${sold} calls, ${lost} of them sold anew`);
+  t.diagnostic(`${KILLS} kills, ${KILLS * CALLS} calls, ${anew} of them sold anew`);
 });
 
-test('a follower that takes over has what was captured, and what was begun and is lost is uncharged there', async () => {
-  await insist(() => replicaAt(primary).pools.sql`select 1`);
+/** Starts a follower of the primary, without which nothing is durable. */
+async function startFollower(): Promise<MortalPostgres> {
   await primary.stop();
   const second = await primary.follower('second');
-  try {
-    await Promise.all([primary.start({ synchronous_standby_names: 'second' }), second.start()]);
-    const here = replicaAt(primary);
-    const [captured, lost] = [callOf(newName()), callOf(newName())];
-    await until('the follower to have all there is', async () => {
-      const [following] = await here.pools
-        .sql`select 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`;
-      return following !== undefined;
-    });
-    await here.calls.begin(captured);
-    assert.equal((await here.calls.finish(captureOf(captured))).status, 'done');
-    assert.equal((await here.calls.begin(lost)).status, 'authorized');
-    await primary.kill();
-    await second.promote();
+  await primary.start({ synchronous_standby_names: 'second' });
+  // It would wait five seconds before it asked again, if it came too soon.
+  await second.start();
+  const { pools } = replicaAt(primary);
+  await until('the follower to have all there is', async () => {
+    const [following] = await insist(
+      () => pools.sql`select 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`,
+    );
+    return following !== undefined;
+  });
+  return second;
+}
 
-    const there = replicaAt(second);
-    const isLost = (await insist(() => fateOf(there, lost))) === null;
-    assert.equal((await there.calls.finish(captureOf(lost))).status, isLost ? 'not_open' : 'done');
-    const again = callOf(String(captured.identity));
-    assert.deepEqual(await there.calls.begin(again), { status: 'answered', callId: captured.id });
-    const anew = callOf(String(lost.identity));
-    const begun = await there.calls.begin(anew);
-    assert.equal(begun.status, isLost ? 'authorized' : 'answered');
-    if (isLost) assert.equal((await there.calls.finish(captureOf(anew))).status, 'done');
-    await proveBooks(there.pools.patient);
-  } finally {
-    await second.remove();
+test('a follower that takes over has what was captured, and what was begun and is lost is uncharged there', async (t) => {
+  let anew = 0;
+  let buyer: bigint | null = null;
+  for (let promotion = 1; promotion <= PROMOTIONS; promotion++) {
+    const second = await startFollower();
+    const first = primary;
+    const here = [replicaAt(first), replicaAt(first)] as const;
+    buyer ??= await openCustomer(here[0].pools);
+    const told = await sellUnderKill(buyer, here, async () => {
+      await first.kill();
+      await second.promote();
+      return [replicaAt(second), replicaAt(second)];
+    });
+    primary = second;
+    await closeReplicas(first);
+    await first.remove();
+    const there = [replicaAt(second), replicaAt(second)] as const;
+    anew += await sendAgain(told, there);
+    await assertSold(there[0], buyer, promotion * CALLS);
+    await assertBooks(there[0]);
+    await closeReplicas(second);
   }
+  t.diagnostic(`${PROMOTIONS} promotions, ${PROMOTIONS * CALLS} calls, ${anew} of them sold anew`);
 });
