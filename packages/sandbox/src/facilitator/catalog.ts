@@ -2,6 +2,7 @@
  * The catalog of what is for sale (extension `bazaar`): a facilitator learns of a resource from the payments for it
  * that it settles, as far as the payer passed on what the seller declared.
  */
+import { createHash } from 'node:crypto';
 import type { PaymentRequirements } from '@x402/core/types';
 import {
   type DiscoveredResource,
@@ -18,6 +19,7 @@ const MAX_OFFERS_EACH = 20;
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
 const MAX_REASON_CHARACTERS = 300;
+const MAX_CHECKED = 100;
 
 /** What the header EXTENSION-RESPONSES says under `bazaar`. */
 export type BazaarStatus =
@@ -37,24 +39,52 @@ export interface Catalog {
   list(query: Record<string, unknown>): DiscoveryResourcesResponse | string;
 }
 
-/** Reads what a payment declares about the resource that it pays for. */
-export function readDeclaration({ x402Version, payload, requirements }: PaymentRequest): Declaration {
-  if (x402Version === 2) {
-    const extension = payload.extensions?.bazaar;
-    if (extension === undefined) return null;
-    if (typeof extension !== 'object' || extension === null) return 'bazaar is no object';
-    const { info, schema } = fieldsOf(extension);
-    const spec = validateDiscoveryExtensionSpec({ info, schema });
-    if (!spec.valid) return reasonOf(spec.errors);
-    // The schema in the extension comes from the payer or the seller. It may be no schema at all, which this check reports.
-    const own = validateDiscoveryExtension(extension as Parameters<typeof validateDiscoveryExtension>[0]);
-    if (!own.valid) return reasonOf(own.errors);
+/**
+ * A reader of what payments declare about the resources that they pay for. Most payments for a resource declare the same,
+ * and the check compiles the schema in it, so the latest verdicts are kept.
+ */
+export function createDeclarationReader(): (request: PaymentRequest) => Declaration {
+  /** What is wrong with a declaration, null when nothing is, by its digest. */
+  const checked = new Map<string, string | null>();
+
+  function faultOf(declared: object): string | null {
+    const { info, schema } = fieldsOf(declared);
+    const digest = createHash('sha256')
+      .update(JSON.stringify([info, schema]))
+      .digest('base64');
+    const known = checked.get(digest);
+    if (known !== undefined) return known;
+    const fault = check(declared);
+    checked.set(digest, fault);
+    const oldest = checked.keys().next().value;
+    if (checked.size > MAX_CHECKED && oldest !== undefined) checked.delete(oldest);
+    return fault;
   }
-  try {
-    return extractDiscoveryInfo(payload, requirements, false);
-  } catch {
-    return 'the resource is no absolute URL';
-  }
+
+  return ({ x402Version, payload, requirements }) => {
+    if (x402Version === 2) {
+      const extension = payload.extensions?.bazaar;
+      if (extension === undefined) return null;
+      if (typeof extension !== 'object' || extension === null) return 'bazaar is no object';
+      const fault = faultOf(extension);
+      if (fault !== null) return fault;
+    }
+    try {
+      return extractDiscoveryInfo(payload, requirements, false);
+    } catch {
+      return 'the resource is no absolute URL';
+    }
+  };
+}
+
+/** Looks whether a declaration is one. @returns what is wrong with it; null when nothing is */
+function check(declared: object): string | null {
+  const { info, schema } = fieldsOf(declared);
+  const spec = validateDiscoveryExtensionSpec({ info, schema });
+  if (!spec.valid) return reasonOf(spec.errors);
+  // The schema in the extension comes from the payer or the seller. It may be no schema at all, which this check reports.
+  const own = validateDiscoveryExtension(declared as Parameters<typeof validateDiscoveryExtension>[0]);
+  return own.valid ? null : reasonOf(own.errors);
 }
 
 /** Opens an empty catalog; it is kept in memory only. */
