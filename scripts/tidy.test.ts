@@ -300,8 +300,23 @@ describe('a table has one owner,', () => {
     ],
     operator: [
       'the operator sees all that there is',
-      ...['account_debts', 'account_freezes', 'api_keys', 'call_answers', 'call_shares', 'call_spending'],
-      ...['call_archives', 'calls', 'calls_carried', 'card_events', 'card_orders', 'ledger_accounts'],
+      ...[
+        'account_debts',
+        'account_freezes',
+        'account_sales_days',
+        'api_keys',
+        'call_answers',
+        'call_shares',
+      ],
+      ...[
+        'call_spending',
+        'call_archives',
+        'calls',
+        'calls_carried',
+        'card_events',
+        'card_orders',
+        'ledger_accounts',
+      ],
       ...['ledger_transfers', 'paid_requests'],
       ...['refunds', 'sales_days', 'sales_folded', 'sales_open', 'settlements', 'transfer_days'],
       ...[

@@ -44,6 +44,7 @@ export async function accountView(accountId, page) {
     ),
     actsTable('Actions of operators', account.acts, page.goOn),
     callsTable(account.calls, (call) => refundCall(call, doing)),
+    daysTable(account.days),
     transfersTable(account.transfers),
   );
 }
@@ -250,6 +251,24 @@ function callsTable(calls, refund) {
               : null,
       },
       { label: 'Call', of: ({ callId }) => copiedId(callId) },
+    ],
+  });
+}
+
+function daysTable(days) {
+  return recordsTable({
+    caption: 'Bought by day',
+    rows: days,
+    none: 'Nothing that was counted.',
+    columns: [
+      { label: 'Day (UTC)', of: ({ day }) => day },
+      { label: 'Service', of: ({ service }) => service },
+      { label: 'Rail', of: ({ rail }) => rail },
+      { label: 'Calls', number: true, of: ({ calls }) => String(calls) },
+      { label: 'Paid', number: true, of: ({ paidUsd }) => usd(paidUsd) },
+      { label: 'Released', number: true, of: ({ released }) => String(released) },
+      { label: 'Refunded', number: true, of: ({ refunded }) => String(refunded) },
+      { label: 'Given back', number: true, of: ({ refundedUsd }) => usd(refundedUsd) },
     ],
   });
 }

@@ -190,6 +190,10 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   await page.getByRole('button', { name: 'Find' }).click();
   await row.waitFor();
   await picture(page, 'keys-1280');
+  await world.database.sql`
+    insert into account_sales_days
+      (account_id, day, service, rail, answered, answered_micros, released, refunded, refunded_micros)
+    select account_id, '2026-03-09', 'ping', 'credits', 3, 750000, 2, 1, 250000 from api_keys where label = 'weather station'`;
   await row.getByRole('link').click();
   await page.getByRole('heading', { name: /^Account \d+$/ }).waitFor();
 
@@ -232,6 +236,11 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   const ids = page.getByRole('table', { name: 'Last calls' }).getByRole('button', { name: /^Copy / });
   const [shown, whole] = [await ids.first().textContent(), await ids.first().getAttribute('title')];
   assert.equal(shown, `…${whole?.slice(-8)}`, 'an id is told by its end: ids of one hour begin alike');
+  const bought = page
+    .getByRole('table', { name: 'Bought by day' })
+    .getByRole('row')
+    .filter({ hasText: '2026-03-09' });
+  assert.match(await bought.innerText(), /ping\s+credits\s+3\s+\$0\.75\s+2\s+1\s+\$0\.25/);
   const transfers = page.getByRole('table', { name: 'Last transfers' });
   assert.equal(
     await transfers.getByText('call, pending').count(),

@@ -11,6 +11,7 @@ const TRANSFERS_SHOWN = 100;
 const CALLS_SHOWN = 50;
 const ORDERS_SHOWN = 100;
 const KEYS_SHOWN = 100;
+const DAYS_SHOWN = 100;
 const CALL_STATES = ['running', 'captured', 'released', 'settling'] as const;
 const ORDER_STATES = ['open', 'paid', 'over'] as const;
 const PHASES = ['', 'posted', 'pending', 'post', 'void'] as const;
@@ -31,6 +32,7 @@ export async function accountRecord(on: Transaction, id: bigint, nowMs: number):
     transfers: await transfersOf(on, id),
     cardOrders: await cardOrdersOf(on, id),
     calls: await callsOf(on, id),
+    days: await daysOf(on, id),
   };
 }
 
@@ -191,6 +193,35 @@ async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
     refunded: refunded.has(refundIds[index] ?? ''),
     createdAt: row.created_at.toISOString(),
     finishedAt: row.finished_at?.toISOString() ?? null,
+  }));
+}
+
+/** What the account bought by day, service and rail, up to where the job that counts it has come; the newest days first. */
+async function daysOf(on: Transaction, id: bigint): Promise<Shown[]> {
+  const rows = await on<
+    {
+      day: string;
+      service: string;
+      rail: string;
+      answered: bigint;
+      answered_micros: bigint;
+      released: bigint;
+      refunded: bigint;
+      refunded_micros: bigint;
+    }[]
+  >`
+    select to_char(day, 'YYYY-MM-DD') as day, service, rail, answered, answered_micros, released, refunded, refunded_micros
+    from account_sales_days where account_id = ${String(id)} order by account_sales_days.day desc, service, rail
+    limit ${DAYS_SHOWN}`;
+  return rows.map((row) => ({
+    day: row.day,
+    service: row.service,
+    rail: row.rail,
+    calls: Number(row.answered),
+    paidUsd: microsToUsd(row.answered_micros),
+    released: Number(row.released),
+    refunded: Number(row.refunded),
+    refundedUsd: microsToUsd(row.refunded_micros),
   }));
 }
 
