@@ -3,6 +3,21 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/core/src/db/before-baseline.ts',
+    tests: ['apps/shop/test/operator/baseline.test.ts'],
+    bugs: [
+      ['  if (missing.length > 0) throw new StartError(startOlderFirst(missing));\n', ''],
+      ['  return !ranAll;', '  return true;'],
+      ['if (known !== undefined && known !== checksum) throw', 'if (false) throw'],
+      ['missing: ranNone ? [] : missing', 'missing'],
+    ],
+  },
+  {
+    file: 'packages/core/src/db/migrate.ts',
+    tests: ['apps/shop/test/operator/baseline.test.ts'],
+    bugs: [[' || isBeforeBaseline(name, checksum)', '']],
+  },
+  {
     file: 'packages/core/src/db/weeks.ts',
     tests: [
       'packages/core/src/paid-call/inside/weeks-of-calls.test.ts',

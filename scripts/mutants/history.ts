@@ -19,6 +19,14 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: `${history}/archive-weeks.ts`,
+    tests: ['packages/core/src/history/archive-cut-off.test.ts'],
+    bugs: [
+      ['    await rm(unfinished, { force: true });\n    throw error;', '    throw error;'],
+      ['  await removeUnfinished(folder, week);\n', ''],
+    ],
+  },
+  {
     file: `${history}/compact-weeks.ts`,
     tests: ['packages/core/src/history/compact-weeks.test.ts'],
     bugs: [
@@ -27,6 +35,9 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
       ['w.compacted_at is null and w.lease_until <= now()', 'w.compacted_at is null'],
       ["      and not exists (select 1 from call_archives a where 'calls_' || a.week = c.relname)\n", ''],
       ['    if (!valid) await sql', '    if (false) await sql'],
+      [' => wanted() && renewed(sql, week))', ' => wanted())'],
+      ['set lease_until = now(), compacted_at = ${', 'set compacted_at = ${'],
+      ['isCompact ? sql`now()` : null', 'sql`now()`'],
     ],
   },
   {

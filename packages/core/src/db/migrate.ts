@@ -88,7 +88,7 @@ export async function readSchema(sql: Database): Promise<SchemaStanding | null> 
         ours.get(name) === checksum || isBeforeBaseline(name, checksum) ? [] : name,
       )
       .sort(),
-    tooOldFor: ran.has(BASELINE) ? [] : beforeBaseline(ran).missing,
+    tooOldFor: beforeBaseline(ran).missing,
   };
 }
 

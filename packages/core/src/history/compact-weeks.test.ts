@@ -39,7 +39,26 @@ async function weekOfCalls(weeksAgo: number): Promise<string> {
   return week.name;
 }
 
-const compact = (wanted = () => true) => compactWeeks({ patient: database.patient, nowMs: Date.now }, wanted);
+const compact = (wanted = () => true, patient = database.patient) =>
+  compactWeeks({ patient, nowMs: Date.now }, wanted);
+
+/** The database, with something that happens before each of its statements that is text, or before one of them. */
+const beforeEach = (happens: (text: string) => Promise<void>): Database =>
+  new Proxy(database.patient, {
+    get(target, name) {
+      if (name === 'unsafe')
+        return async (text: string) => {
+          await happens(text);
+          return target.unsafe(text);
+        };
+      if (name === 'begin')
+        return async (work: (transaction: unknown) => Promise<void>) => {
+          await happens('begin');
+          return target.begin(work);
+        };
+      return Reflect.get(target, name);
+    },
+  });
 
 async function rowsOf(week: string): Promise<string | undefined> {
   const [row] = await other.unsafe<{ digest: string }[]>(`
@@ -125,4 +144,50 @@ test('a week that an old snapshot sees is compact at a later run, and one that i
   assert.deepEqual(await compact(), [seen]);
   assert.equal(await rowsOf(seen), rows);
   assert.equal(await sizeOf(`calls_${archived}`), size);
+});
+
+test('a process that dies at any statement leaves each row once, and the next one goes on when its lease is over', async () => {
+  const week = await weekOfCalls(14);
+  const rows = await rowsOf(week);
+  let died = 0;
+  for (let lives = false; !lives; died += 1) {
+    let left = died;
+    const mortal = beforeEach(async () => {
+      if (left-- === 0) throw new Error('killed');
+    });
+    await compact(() => true, mortal).then(
+      (done) => {
+        assert.deepEqual(done, [week]);
+        lives = true;
+      },
+      (error: AggregateError) => assert.match(String(error.errors), /^Error: killed$/),
+    );
+    assert.equal(await rowsOf(week), rows);
+    if (lives) break;
+    assert.deepEqual(await compact(), [], 'its lease lasts');
+    await other`update compacted_weeks set lease_until = now() where week = ${week}`;
+  }
+  assert.ok(died > 5, `it died ${died} times`);
+});
+
+test('a lease is renewed before each batch, and given back by who must stop', async () => {
+  const week = await weekOfCalls(16);
+  const lease = async () => {
+    const [row] = await other<{ lasts: boolean; is_compact: boolean }[]>`
+      select lease_until > now() as lasts, compacted_at is not null as is_compact
+      from compacted_weeks where week = ${week}`;
+    return { ...row };
+  };
+  const found: unknown[] = [];
+  const slow = beforeEach(async (text) => {
+    // A vacuum that took long, and a look at the lease when rows are about to move.
+    if (text.startsWith('vacuum'))
+      await other`update compacted_weeks set lease_until = '-infinity' where week = ${week}`;
+    if (text === 'begin') found.push(await lease());
+  });
+  let batches = 0;
+  assert.deepEqual(await compact(() => batches++ < 1, slow), []);
+  assert.deepEqual(found, [{ lasts: true, is_compact: false }]);
+  assert.deepEqual(await lease(), { lasts: false, is_compact: false });
+  assert.deepEqual(await compact(), [week]);
 });
