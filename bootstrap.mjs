@@ -39,6 +39,11 @@ const COMMANDS = {
     args: ['apps/shop/src/commands/doctor.ts'],
     install: BESIDE_SERVER,
   },
+  'database:distribute': {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/shop/src/commands/distribute.ts'],
+    install: BESIDE_SERVER,
+  },
   grant: {
     program: 'packages/sandbox/src/run.ts',
     args: ['apps/shop/src/commands/grant.ts'],

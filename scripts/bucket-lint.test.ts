@@ -6,7 +6,14 @@ import { test } from 'node:test';
 import { lintBuckets, takesBucket } from './bucket-lint.ts';
 
 const CORE = join(import.meta.dirname, '../packages/core/src');
-const HOT = ['calls_apply', 'calls_begin', 'calls_finish', 'calls_finish_apart', 'ledger_apply', 'ledger_apply_planned'];
+const HOT = [
+  'calls_apply',
+  'calls_begin',
+  'calls_finish',
+  'calls_finish_apart',
+  'ledger_apply',
+  'ledger_apply_planned',
+];
 /** What they touch beside: queries within WITH, and tables that have no bucket: why. */
 const BESIDE: Readonly<Record<string, string>> = {
   x: 'Named by WITH.',

@@ -32,7 +32,7 @@ const COPIED = [
   'refunds',
 ] as const;
 /** Among how many parts the buckets are spread; servers that are added later take some of them over. */
-const SHARDS = Number(process.env.SH ?? 32);
+export const USUAL_SHARDS = 32;
 const HOUSE_BUCKET = 0;
 
 /** What a run found to do. */
@@ -45,21 +45,32 @@ export interface Distributed {
  * Spreads the tables of calls by their bucket, and lets the functions that begin and end calls run where they lie. The house's bucket stays
  * on the coordinator, beside the tables that are not spread.
  *
- * @param report told of each step before it is taken
+ * @param options.shards among how many parts the buckets are spread, where they are not yet
+ * @param options.report told of each step before it is taken
  * @throws StartError when the database cannot be spread: it has no Citus, no servers, or a server of ours that lives
  */
-export async function distribute(sql: Database, report: (step: string) => void): Promise<Distributed> {
+export async function distribute(
+  sql: Database,
+  { shards, report }: { shards: number; report(step: string): void },
+): Promise<Distributed> {
   await assertCluster(sql);
   const steps: string[] = [];
   const say = (step: string) => {
     steps.push(step);
     report(step);
   };
+  await boundConnections(sql, say);
   const missing = await notDistributed(sql);
   if (missing.length > 0) await assertNobodyServes(sql);
   for (const { table, constraint } of await foreignKeys(sql)) {
-    say(`take the foreign key ${constraint} from ${table}: the proof of the books looks for what it kept out`);
-    await inTurn(sql, (transaction) => transaction`alter table ${transaction(table)} drop constraint ${transaction(constraint)}`);
+    say(
+      `take the foreign key ${constraint} from ${table}: the proof of the books looks for what it kept out`,
+    );
+    await inTurn(
+      sql,
+      (transaction) =>
+        transaction`alter table ${transaction(table)} drop constraint ${transaction(constraint)}`,
+    );
   }
   for (const table of COPIED.filter((each) => missing.includes(each))) {
     say(`copy ${table} to each server`);
@@ -67,7 +78,7 @@ export async function distribute(sql: Database, report: (step: string) => void):
   }
   for (const { table, keys } of SPREAD) {
     for (const [key, columns] of Object.entries(keys)) await widenKey(sql, { table, key, columns }, say);
-    if (missing.includes(table)) await spread(sql, table, say);
+    if (missing.includes(table)) await spread(sql, { table, shards }, say);
   }
   await keepHouseHere(sql, say);
   await inTurn(sql, async (transaction) => {
@@ -107,6 +118,22 @@ async function assertNobodyServes(sql: Database): Promise<void> {
     );
 }
 
+/** A statement over all buckets would open sixteen connections to each server, and every session of ours might run one. */
+async function boundConnections(sql: Database, say: (step: string) => void): Promise<void> {
+  const setting = 'citus.max_adaptive_executor_pool_size';
+  const [set] = await sql`
+    select 1 from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
+    where d.datname = current_database() and s.setrole = 0 and ${`${setting}=1`} = any (s.setconfig)`;
+  if (set !== undefined) return;
+  say('let a session open one connection to each server');
+  await sql`alter database ${sql(await nameOf(sql))} set citus.max_adaptive_executor_pool_size = 1`;
+}
+
+async function nameOf(sql: Database): Promise<string> {
+  const [row] = await sql<{ name: string }[]>`select current_database() as name`;
+  return row?.name ?? '';
+}
+
 /** Our tables that Citus does not know yet. */
 async function notDistributed(sql: Database): Promise<string[]> {
   const tables = [...SPREAD.map(({ table }) => table), ...COPIED];
@@ -144,13 +171,17 @@ async function widenKey(
   );
 }
 
-async function spread(sql: Database, table: string, say: (step: string) => void): Promise<void> {
+async function spread(
+  sql: Database,
+  { table, shards }: { table: string; shards: number },
+  say: (step: string) => void,
+): Promise<void> {
   say(`spread ${table} over the servers`);
   await inTurn(sql, async (transaction) => {
     // Triggers touch rows of their own bucket alone.
     await transaction`set local citus.enable_unsafe_triggers = on`;
     await (table === SPREAD_LIKE
-      ? transaction`select create_distributed_table(${table}, 'bucket', shard_count => ${SHARDS}, colocate_with => 'none')`
+      ? transaction`select create_distributed_table(${table}, 'bucket', shard_count => ${shards}, colocate_with => 'none')`
       : transaction`select create_distributed_table(${table}, 'bucket', colocate_with => ${SPREAD_LIKE})`);
   });
 }
@@ -167,8 +198,10 @@ async function keepHouseHere(sql: Database, say: (step: string) => void): Promis
   };
   if (!(await find()).alone) {
     say("give the house's bucket a part of its own");
-    await inTurn(sql, (transaction) =>
-      transaction`select isolate_tenant_to_new_shard(${SPREAD_LIKE}, ${HOUSE_BUCKET}::smallint, 'CASCADE', shard_transfer_mode => 'block_writes')`,
+    await inTurn(
+      sql,
+      (transaction) =>
+        transaction`select isolate_tenant_to_new_shard(${SPREAD_LIKE}, ${HOUSE_BUCKET}::smallint, 'CASCADE', shard_transfer_mode => 'block_writes')`,
     );
   }
   const { shard, groupid, host, port } = await find();
@@ -177,8 +210,10 @@ async function keepHouseHere(sql: Database, say: (step: string) => void): Promis
   const takesParts = (should: boolean) =>
     sql`select citus_set_node_property(nodename, nodeport, 'shouldhaveshards', ${should}) from pg_dist_node where groupid = 0`;
   await takesParts(true);
-  await inTurn(sql, (transaction) =>
-    transaction`
+  await inTurn(
+    sql,
+    (transaction) =>
+      transaction`
       select citus_move_shard_placement(${String(shard)}::bigint, ${host}, ${port}, nodename, nodeport, 'block_writes')
       from pg_dist_node where groupid = 0`,
   );
@@ -187,8 +222,12 @@ async function keepHouseHere(sql: Database, say: (step: string) => void): Promis
 }
 
 /** The functions of this version that are there, those of weeks among them. */
-async function functionsThere(sql: Database | Parameters<Parameters<typeof inTurn>[1]>[0]): Promise<string[]> {
+async function functionsThere(
+  sql: Database | Parameters<Parameters<typeof inTurn>[1]>[0],
+): Promise<string[]> {
   const rows = await sql<{ week: string }[]>`
     select distinct right(proname, 9) as week from pg_proc where proname ~ '_w[0-9]{8}$'`;
-  return [...SQL_TEXTS.functions.values(), ...rows.flatMap(({ week }) => sqlFunctionsOfWeek(week))].map(({ name }) => name);
+  return [...SQL_TEXTS.functions.values(), ...rows.flatMap(({ week }) => sqlFunctionsOfWeek(week))].map(
+    ({ name }) => name,
+  );
 }

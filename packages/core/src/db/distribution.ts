@@ -24,7 +24,9 @@ export async function learnDistribution({ sql, commits, distribution }: Pools): 
 
 /** Whether the tables of calls are spread over servers. */
 export async function isDistributed(on: Database | Transaction): Promise<boolean> {
-  const [known] = await on<{ known: boolean }[]>`select to_regclass('pg_catalog.pg_dist_partition') is not null as known`;
+  const [known] = await on<
+    { known: boolean }[]
+  >`select to_regclass('pg_catalog.pg_dist_partition') is not null as known`;
   if (known?.known !== true) return false;
   const [row] = await on<{ spread: boolean }[]>`
     select exists (select 1 from pg_dist_partition where logicalrelid = to_regclass(${SPREAD_LIKE})) as spread`;
@@ -38,10 +40,15 @@ export async function isDistributed(on: Database | Transaction): Promise<boolean
  * @param names as the database knows them
  * @returns those that run on other servers from now on
  */
-export async function distributeFunctions(transaction: Transaction, names: readonly string[]): Promise<string[]> {
+export async function distributeFunctions(
+  transaction: Transaction,
+  names: readonly string[],
+): Promise<string[]> {
   if (names.length === 0 || !(await isDistributed(transaction))) return [];
   const moved: string[] = [];
-  const rows = await transaction<{ name: string; signature: string; text: string; custom: boolean; placed: boolean }[]>`
+  const rows = await transaction<
+    { name: string; signature: string; text: string; custom: boolean; placed: boolean }[]
+  >`
     select p.proname as name, p.oid::regprocedure::text as signature, coalesce(p.proconfig::text, '') as text,
            coalesce('plan_cache_mode=force_custom_plan' = any (p.proconfig), false) as custom,
            o.colocationid is not null as placed

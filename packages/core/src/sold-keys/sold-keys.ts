@@ -205,12 +205,14 @@ export class SoldKeys {
   #grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return this.#sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select k.*, c.rail, s.payer as wallet from sold_keys k
+        with k as materialized (
+          select * from sold_keys where call_id = ${callId} and granted_at is null and refunded_at is null
+          for update ${patient ? this.#sql`` : this.#sql`skip locked`}
+        )
+        select k.*, c.rail, s.payer as wallet from k
         join calls c on c.account_id = k.payer_account and c.id = k.call_id
-        left join settlements s on s.account_id = k.payer_account and s.call_id = k.call_id
-        where k.call_id = ${callId} and k.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
-          and k.refunded_at is null
-        for update of k ${patient ? this.#sql`` : this.#sql`skip locked`}`;
+        left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
+        where c.state = ${CAPTURED} and c.outcome = 'answered'`;
       if (row !== undefined) {
         await this.#open(transaction, row);
         return true;
@@ -276,11 +278,12 @@ export class SoldKeys {
     const { ledger } = this.#parts;
     return this.#sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select k.*, c.rail from sold_keys k
-        join calls c on c.account_id = k.payer_account and c.id = k.call_id
-        where k.call_id = ${callId} and k.granted_at is not null and k.closed_at is null
-          and k.taken_back_micros is null
-        for update of k skip locked`;
+        with k as materialized (
+          select * from sold_keys
+          where call_id = ${callId} and granted_at is not null and closed_at is null and taken_back_micros is null
+          for update skip locked
+        )
+        select k.*, c.rail from k join calls c on c.account_id = k.payer_account and c.id = k.call_id`;
       if (row === undefined || row.account_id === null) return false;
       const accountId = row.account_id;
       const available = (await ledger.lock(transaction, [accountId])).get(accountId) ?? 0n;
@@ -326,10 +329,11 @@ export class SoldKeys {
       // The account comes first, as for everybody who gives a price back.
       await ledger.lock(transaction, [sale.payer_account]);
       const [row] = await transaction<{ refund_id: string; rail: RailName; price_micros: bigint }[]>`
-        select k.refund_id, c.rail, c.price_micros from sold_keys k
-        join calls c on c.account_id = k.payer_account and c.id = k.call_id
-        where k.call_id = ${callId} and k.granted_at is null and k.refunded_at is null and c.state = ${CAPTURED}
-        for update of k`;
+        with k as materialized (
+          select * from sold_keys where call_id = ${callId} and granted_at is null and refunded_at is null for update
+        )
+        select k.refund_id, c.rail, c.price_micros from k
+        join calls c on c.account_id = k.payer_account and c.id = k.call_id where c.state = ${CAPTURED}`;
       if (row === undefined) return false;
       const { status } = await ledger.transferWithin(transaction, {
         id: row.refund_id,
@@ -395,7 +399,7 @@ export class SoldKeys {
                c.finished_at < ${this.#now(-ABANDONED_AFTER_MS)} as abandoned
         from sold_keys k
         join calls c on c.account_id = k.payer_account and c.id = k.call_id
-        left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+        left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
         where k.closed_at is null
       ) k
       where ${after} and case

@@ -10,6 +10,7 @@ import type { StoredApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
 import { bucketOfBuyer, recordRootBuyer } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 
@@ -90,11 +91,14 @@ export function createTopups(
   function grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select t.*, s.payer as wallet from topups t
-        join calls c on c.account_id = ${payers} and c.id = t.call_id
-        left join settlements s on s.account_id = c.account_id and s.call_id = c.id
-        where t.call_id = ${callId} and t.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
-        for update of t ${patient ? sql`` : sql`skip locked`}`;
+        with t as materialized (
+          select * from topups where call_id = ${callId} and granted_at is null
+          for update ${patient ? sql`` : sql`skip locked`}
+        )
+        select t.*, s.payer as wallet from t
+        join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = ${payers} and c.id = t.call_id
+        left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
+        where c.state = ${CAPTURED} and c.outcome = 'answered'`;
       if (row === undefined) {
         if (!patient) return false;
         const [granted] = await transaction`
@@ -210,8 +214,8 @@ export function createTopups(
         select t.call_id, t.created_at::text as created_at, c.state as call_state, t.granted_at is not null as granted,
                coalesce(s.state = ${LOST}, false) as lost
         from topups t
-        join calls c on c.account_id = ${payers} and c.id = t.call_id
-        left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+        join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = ${payers} and c.id = t.call_id
+        left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
         where t.closed_at is null and (c.state = ${RELEASED}
           or (c.state = ${CAPTURED} and (t.granted_at is null or s.final_at is not null)))
           and ${after}

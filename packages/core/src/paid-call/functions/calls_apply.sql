@@ -199,9 +199,9 @@ BEGIN
 
     IF true = ANY (f_kept) THEN
       UPDATE settlements s
-      SET state = CASE x.phase WHEN 3 THEN 1 ELSE 2 END, transaction = coalesce(x.transaction, s.transaction),
-          block = coalesce(x.block, s.block), settled_at = CASE x.phase WHEN 3 THEN p_now END,
-          reason = CASE x.phase WHEN 3 THEN s.reason ELSE x.outcome END, lease_until = p_now,
+      SET state = CASE WHEN x.phase = 3 THEN 1 ELSE 2 END, transaction = coalesce(x.transaction, s.transaction),
+          block = coalesce(x.block, s.block), settled_at = CASE WHEN x.phase = 3 THEN p_now END,
+          reason = CASE WHEN x.phase = 3 THEN s.reason ELSE x.outcome END, lease_until = p_now,
           next_at = p_now + interval '15 seconds'
       FROM unnest(f_account, f_id, f_phase, f_outcome, f_kept, f_transaction, f_block)
              WITH ORDINALITY AS x (account, id, phase, outcome, kept, transaction, block, ord)

@@ -46,7 +46,7 @@ BEGIN
   FOR r IN
     UPDATE calls__week c
     SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome,
-        price_micros = CASE x.phase WHEN 3 THEN coalesce(x.taken, c.price_micros) ELSE c.price_micros END,
+        price_micros = CASE WHEN x.phase = 3 THEN coalesce(x.taken, c.price_micros) ELSE c.price_micros END,
         reserved_micros = CASE WHEN x.phase = 3 AND x.taken IS NOT NULL THEN c.price_micros END
     FROM unnest(p_account, p_id, p_phase, p_outcome, coalesce(p_taken, array_fill(NULL::bigint, ARRAY[n])))
            WITH ORDINALITY AS x (account, id, phase, outcome, taken, ord)

@@ -97,7 +97,9 @@ export function createCallStore(
   const weeks = createWeeks({ sql, patient });
   const settings = () => ({ answerTtlMs, nowMs: nowMs(), holder: holder() });
   const commits = inGroups((batch) =>
-    weeks.run((weekOf) => applyCalls(pool, batch, { ...settings(), weekOf, apart: distribution.isDistributed })),
+    weeks.run((weekOf) =>
+      applyCalls(pool, batch, { ...settings(), weekOf, apart: distribution.isDistributed }),
+    ),
   );
 
   return {

@@ -1,7 +1,7 @@
 /** Refunds on the chain that a payment came from: the rows of `refunds`. */
 
-import type { DueRefund, RefundStore } from '../settlements.ts';
 import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
+import type { DueRefund, RefundStore } from '../settlements.ts';
 import { revenueOf, type SettlementRows } from './settlement-rows.ts';
 
 interface RefundRow {

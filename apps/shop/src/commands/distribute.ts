@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
+/** `npm run database:distribute`: spreads the database over the servers of Citus, or brings to them what a new version added. */
+import { databaseOf, readConfig } from '@farebox/core/config';
+import { DATABASE } from '@farebox/core/db/declared';
+import { distribute, USUAL_SHARDS } from '@farebox/core/db/distribute';
+import { openDatabase } from '@farebox/core/db/open';
+import { runCommand, UsageError } from '@farebox/process/run-command';
+import { StartError } from '@farebox/process/start-error';
+
+await runCommand('npm run database:distribute [-- --shards 32]', async () => {
+  const { values } = parseArgs({ options: { shards: { type: 'string', default: String(USUAL_SHARDS) } } });
+  const shards = Number(values.shards);
+  if (!Number.isInteger(shards) || shards < 2 || shards > 1_024)
+    throw new UsageError('--shards must be a whole number from 2 to 1024');
+  const config = readConfig(process.env, [DATABASE], { all: false });
+  if (databaseOf(config).databaseUrl === null)
+    throw new StartError(
+      'the embedded PostgreSQL is one server. Set DATABASE_URL to the coordinator of a Citus cluster.',
+    );
+  const database = await openDatabase(databaseOf(config), { exclusive: false });
+  try {
+    const { steps } = await distribute(database.patient, {
+      shards,
+      report: (step) => process.stdout.write(`${step}\n`),
+    });
+    process.stdout.write(
+      steps.length === 0 ? 'The database is spread already.\n' : 'The database is spread.\n',
+    );
+    return 0;
+  } finally {
+    await database.close();
+  }
+});

@@ -1,0 +1,157 @@
+/** A database of its own on a cluster of Citus that is there: `CITUS_URL` leads to any database of its coordinator. */
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { connectDatabase, type Database } from '../../../../packages/core/src/db/connection.ts';
+import { until } from './until.fixture.ts';
+
+const { CITUS_URL } = process.env;
+export const withoutCitus: string | false =
+  CITUS_URL === undefined ? 'CITUS_URL names no coordinator of Citus' : false;
+
+/** The tables that are spread. */
+const SPREAD = [
+  'ledger_accounts',
+  'api_keys',
+  'calls',
+  'call_answers',
+  'ledger_transfers',
+  'call_identities',
+  'call_spending',
+  'call_shares',
+  'settlements',
+  'payments_in_flight',
+];
+const COMMAND = join(import.meta.dirname, '../../src/commands/distribute.ts');
+
+export interface Worker {
+  /** Kills its PostgreSQL at once, with all its sessions. */
+  kill(): void;
+  start(): Promise<void>;
+}
+
+export interface SpreadDatabase {
+  url: string;
+  sql: Database;
+  workers: readonly Worker[];
+  /**
+   * Runs the command.
+   *
+   * @param killAt ends it with SIGKILL once it has said a line that begins so
+   * @returns what it said
+   */
+  distribute(killAt?: string): Promise<string>;
+  /** All that there is, read by one session into tables of its own: a proof of the books reads them as one PostgreSQL's. */
+  copied<T>(read: (sql: Database) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+interface Node {
+  nodename: string;
+  nodeport: number;
+  groupid: number;
+}
+
+export async function openSpreadDatabase(): Promise<SpreadDatabase> {
+  const name = `farebox_${randomUUID().slice(0, 8)}`;
+  const given = new URL(CITUS_URL ?? '');
+  const at = ({ nodename, nodeport }: Node, database: string) => {
+    const url = new URL(given);
+    [url.hostname, url.port, url.pathname] = [nodename, String(nodeport), `/${database}`];
+    return String(url);
+  };
+  const on = async <T>(url: string, ask: (sql: Database) => Promise<T>) => {
+    const sql = connectDatabase(url, 1);
+    return ask(sql).finally(() => sql.end({ timeout: 1 }));
+  };
+  const nodes = await on(
+    String(given),
+    (sql) =>
+      sql<
+        Node[]
+      >`select nodename, nodeport, groupid from pg_dist_node where noderole = 'primary' order by groupid`,
+  );
+  const own = given.pathname.slice(1);
+  for (const node of nodes) {
+    await on(at(node, own), (sql) => sql.unsafe(`create database ${name}`));
+    await on(at(node, name), (sql) => sql`create extension citus`);
+  }
+  const [coordinator, ...others] = nodes;
+  if (coordinator === undefined || others.length < 2)
+    throw new Error('CITUS_URL names no coordinator with two workers');
+  const url = at(coordinator, name);
+  const sql = connectDatabase(url, 4);
+  await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
+  for (const { nodename, nodeport } of others) await sql`select citus_add_node(${nodename}, ${nodeport})`;
+  const workers = await Promise.all(others.map((node) => workerAt(at(node, name), on)));
+  return {
+    url,
+    sql,
+    workers,
+    distribute: (killAt) => runCommand(url, killAt),
+    copied: (read) =>
+      on(url, async (session) => {
+        for (const table of SPREAD) {
+          await session.unsafe(`create temp table ${table} as select * from public.${table}`);
+          await session.unsafe(`analyze ${table}`);
+        }
+        return read(session);
+      }),
+    async close() {
+      await sql.end({ timeout: 1 });
+      for (const node of nodes)
+        await on(at(node, own), (session) => session.unsafe(`drop database if exists ${name} with (force)`));
+    },
+  };
+}
+
+/** A PostgreSQL of this machine, by the files of its own. */
+async function workerAt(
+  url: string,
+  on: <T>(url: string, ask: (sql: Database) => Promise<T>) => Promise<T>,
+): Promise<Worker> {
+  const folder = await on(url, async (sql) => {
+    const [row] = await sql<{ folder: string }[]>`select current_setting('data_directory') as folder`;
+    return row?.folder ?? '';
+  });
+  const { uid, gid } = statSync(folder);
+  const program = /^(\S+)/.exec(readFileSync(join(folder, 'postmaster.opts'), 'utf8'))?.[1] ?? '';
+  return {
+    kill() {
+      const [pid = ''] = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
+      process.kill(Number(pid), 'SIGKILL');
+    },
+    async start() {
+      // Sessions of the one that was killed hold its memory until they have heard of it.
+      await until('the worker to start', () => {
+        const { status } = spawnSync(
+          join(program, '../pg_ctl'),
+          ['-D', folder, '-l', join(folder, 'again.log'), '-w', 'start'],
+          { uid, gid, cwd: folder, stdio: 'ignore' },
+        );
+        return status === 0;
+      });
+    },
+  };
+}
+
+function runCommand(url: string, killAt?: string): Promise<string> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', COMMAND, '--shards', '4'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: url, FAREBOX_SECRET: 'a secret of the tests of Citus' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (bytes) => {
+      said += bytes;
+      if (killAt !== undefined && said.includes(killAt)) child.kill('SIGKILL');
+    });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0 || killAt !== undefined) resolve(said);
+      else reject(new Error(`the command ended with ${code}: ${said}`));
+    });
+  });
+}
