@@ -67,6 +67,7 @@ DECLARE
   any_of_house boolean;
   other record;
   units bigint; costs boolean; is_open boolean;
+  moved timestamptz;
 BEGIN
   IF p_may_be_lost THEN
     IF nf > 0 THEN RAISE EXCEPTION 'what ends may not be lost'; END IF;
@@ -214,7 +215,8 @@ BEGIN
     END IF;
 
     IF any_of_house THEN
-      UPDATE payments_in_flight p SET moved_at = clock_timestamp()
+      moved := clock_timestamp();
+      UPDATE payments_in_flight p SET moved_at = moved
       FROM unnest(f_account, f_id, f_phase) WITH ORDINALITY AS x (account, id, phase, ord)
       WHERE NOT skip[x.ord] AND x.phase = 3 AND x.account < 1000
         AND p.bucket = p_bucket AND p.account_id = x.account AND p.call_id = x.id

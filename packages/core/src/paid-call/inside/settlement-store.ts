@@ -42,7 +42,7 @@ function settlementMarks({ sql, at, named }: SettlementRows, nowMs: () => number
       // A balance that is read from now on does not hold the money any more.
       await sql`
         with moved as (
-          update payments_in_flight set moved_at = clock_timestamp() where ${named(settlement)} and moved_at is null
+          update payments_in_flight set moved_at = statement_timestamp() where ${named(settlement)} and moved_at is null
         )
         update settlements set state = 1, transaction = ${transaction},
           block = ${blockNumber === null ? null : String(blockNumber)}, settled_at = ${at()},
