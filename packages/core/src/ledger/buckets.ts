@@ -25,7 +25,7 @@ export interface AccountBuckets {
 }
 
 export function createAccountBuckets(): AccountBuckets {
-  const known = new LRUCache<bigint, number>({ max: MOST_KNOWN });
+  const known = new LRUCache<bigint, number>({ maxSize: MOST_KNOWN, sizeCalculation: () => 1 });
   return {
     async of(on, accountIds) {
       const buckets = new Map<bigint, number>();
