@@ -1,11 +1,11 @@
 /**
- * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, one more at once than there
- * are processors, since a lane waits for a seventh of its time; files that may share a process do, since most of a short
- * one's time goes into what it imports. Each lane starts a PostgreSQL of its own before its first test file that needs one; servers that tests start as processes
- * are bundled once. With TEST_DATABASE_URL set, the tests that need a database run once more on that one. It ends with
- * the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep` runs only what can be run for hours;
- * `--record` writes down, in scripts/test-seconds.json, which files took long; further arguments select files by a part
- * of their path.
+ * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, one more at once than
+ * there are processors, since a lane waits for a seventh of its time; files that may share a process do, since most of
+ * a short one's time goes into what it imports. Each lane starts a PostgreSQL of its own before its first test file
+ * that needs one; servers that tests start as processes are bundled once. With TEST_DATABASE_URL set, the tests that
+ * need a database run once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what
+ * takes long; `--deep` runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which
+ * files took long; further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -24,6 +24,8 @@ const ROOT = join(import.meta.dirname, '..');
 const MAX_LANES = 4;
 /** A test file may run twenty servers of ours at once, each with its pools. */
 const CONNECTIONS_OF_A_LANE = 400;
+/** Its folder may be in memory. */
+const SETTINGS_OF_A_LANE = { max_wal_size: '256MB' };
 /** The longest batches take five minutes, and a small machine that does much else meanwhile is several times slower. */
 const BATCH_TIMEOUT_MS = 900_000;
 /** The longest that is run, of a million steps, takes about 36 hours. */
@@ -145,7 +147,7 @@ async function startDatabase(lanes: number): Promise<OwnDatabase> {
   const directory = makeDatabaseFolder(lanes);
   const remove = () => rmSync(directory, { recursive: true, force: true });
   try {
-    const embedded = await startEmbeddedPostgres(directory, CONNECTIONS_OF_A_LANE);
+    const embedded = await startEmbeddedPostgres(directory, CONNECTIONS_OF_A_LANE, SETTINGS_OF_A_LANE);
     const stop = () => embedded.stop().finally(remove);
     try {
       const { variables, drop } = await prepareDatabase(embedded.url, { lastsNoLonger: true });

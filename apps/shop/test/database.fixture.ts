@@ -59,8 +59,6 @@ export async function makeTemplate(
   const name = randomName();
   if (options.lastsNoLonger) {
     await admin.unsafe('alter system set fsync = off');
-    // Its folder may be in memory.
-    await admin.unsafe("alter system set max_wal_size = '256MB'");
     await admin.unsafe('select pg_reload_conf()');
   }
   await admin.unsafe(`create database ${name}`);
