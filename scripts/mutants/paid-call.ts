@@ -40,8 +40,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/functions/calls_finish.sql',
     tests: ['apps/shop/test/own-api/key-terms.test.ts'],
     bugs: [
-      ['WHERE e.phase = 4 AND e.price_micros = 0', 'WHERE false'],
-      ['WHERE e.phase = 4 AND e.price_micros = 0', 'WHERE e.price_micros = 0'],
+      ['IF r.phase = 4 AND r.price = 0 THEN', 'IF false THEN'],
+      ['IF r.phase = 4 AND r.price = 0 THEN', 'IF r.price = 0 THEN'],
     ],
   },
   {
@@ -63,6 +63,14 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/functions/calls_finish.sql',
     tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
     bugs: [[' AND c.tableoid = x.place', '']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish_apart.sql',
+    tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
+    bugs: [
+      [' AND c.id = x.id AND c.state = 0', ' AND c.id = x.id'],
+      ['WHERE p_phase[e.ord] = 3 GROUP BY', 'GROUP BY'],
+    ],
   },
   {
     file: 'packages/core/src/paid-call/functions/calls_apply.sql',

@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { ARRAY_TYPES } from './array-types.ts';
 import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
-import type { DistributionNote } from './distribution.ts';
+import type { DistributionNote } from './distribution-note.ts';
 import { createLiveReplicas, type LiveReplicasNote } from './live-replicas.ts';
 import { createPrimaryFinder, type Endpoint, type Host, onlyHost, type Target } from './primary.ts';
 import { createSilence, type Silence } from './silence.ts';

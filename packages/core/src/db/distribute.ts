@@ -189,8 +189,13 @@ async function spread(
 
 /** Takes away what would write a table of the coordinator from within a call's own commit on a worker, and so let the call fail. */
 async function takeTrigger(sql: Database, say: (step: string) => void): Promise<void> {
-  say('take the trigger by which kept cards are charged: no card is charged for an account whose balance is low');
-  await inTurn(sql, (transaction) => transaction`drop trigger if exists ledger_account_is_low on ledger_accounts`);
+  say(
+    'take the trigger by which kept cards are charged: no card is charged for an account whose balance is low',
+  );
+  await inTurn(
+    sql,
+    (transaction) => transaction`drop trigger if exists ledger_account_is_low on ledger_accounts`,
+  );
 }
 
 /** Gives the house's bucket a part of its own, and moves it to the coordinator. */

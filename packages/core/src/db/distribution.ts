@@ -10,11 +10,6 @@ export const SPREAD_LIKE = 'ledger_accounts';
 const MOVED = ['calls_begin', 'calls_finish_apart'] as const;
 const CALLED = ['call_terms_take'] as const;
 
-/** Whether a database is spread, as it is known now. Mutable, as its pools are made before anybody can ask. */
-export interface DistributionNote {
-  isDistributed: boolean;
-}
-
 /** Learns whether the database is spread, before anybody begins a call on it. */
 export async function learnDistribution({ sql, commits, distribution }: Pools): Promise<void> {
   distribution.isDistributed = await isDistributed(sql);

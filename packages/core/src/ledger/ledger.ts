@@ -7,6 +7,7 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { sqlFunctionFragment } from '../db/functions.ts';
 import { fragment, type SqlFragment, templateOf } from '../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
@@ -156,6 +157,27 @@ async function openAccount(transaction: Transaction, bucket: number): Promise<bi
   return row.id;
 }
 
+/** Locks accounts in order of id. Where the database is spread, a statement that locks is of one bucket. */
+async function lockAccounts(
+  transaction: Transaction,
+  accountIds: readonly bigint[],
+  { buckets, distribution }: { buckets: AccountBuckets; distribution: DistributionNote },
+): Promise<ReadonlyMap<bigint, bigint>> {
+  const within = async (where: ReturnType<Transaction>) => {
+    const rows = await transaction<{ id: bigint; available: bigint }[]>`
+      select id, credits_posted - debits_posted - debits_pending as available from ledger_accounts
+      where ${where} order by id for no key update`;
+    return rows.map(({ id, available }) => [id, available] as const);
+  };
+  if (!distribution.isDistributed)
+    return new Map(await within(transaction`id = any(${arrayLiteral(accountIds)}::text::bigint[])`));
+  const places = await buckets.of(transaction, accountIds);
+  const locked: (readonly [bigint, bigint])[] = [];
+  for (const [id, bucket] of [...places].sort(([a], [b]) => (a < b ? -1 : 1)))
+    locked.push(...(await within(transaction`bucket = ${bucket} and id = ${String(id)}`)));
+  return new Map(locked);
+}
+
 /** The arguments that the two functions have in common. @param at now, in ISO 8601 */
 function argumentsOf(batch: readonly PlacedTransfer[], at: string): SqlFragment {
   const column = (pick: (transfer: Transfer) => Parameters<typeof arrayLiteral>[0][number]) =>
@@ -263,22 +285,7 @@ export function createLedger(
       return result as TransferResult;
     },
 
-    async lock(transaction, accountIds) {
-      const within = async (where: ReturnType<Transaction>) => {
-        const rows = await transaction<{ id: bigint; available: bigint }[]>`
-          select id, credits_posted - debits_posted - debits_pending as available from ledger_accounts
-          where ${where} order by id for no key update`;
-        return rows.map(({ id, available }) => [id, available] as const);
-      };
-      if (!distribution.isDistributed)
-        return new Map(await within(transaction`id = any(${arrayLiteral(accountIds)}::text::bigint[])`));
-      // A statement that locks is of one bucket.
-      const places = await buckets.of(transaction, accountIds);
-      const locked: (readonly [bigint, bigint])[] = [];
-      for (const [id, bucket] of [...places].sort(([a], [b]) => (a < b ? -1 : 1)))
-        locked.push(...(await within(transaction`bucket = ${bucket} and id = ${String(id)}`)));
-      return new Map(locked);
-    },
+    lock: (transaction, accountIds) => lockAccounts(transaction, accountIds, { buckets, distribution }),
 
     async balance(accountId) {
       const [row] = await sql<{ dp: bigint; d: bigint; c: bigint }[]>`

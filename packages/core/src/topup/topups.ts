@@ -90,15 +90,7 @@ export function createTopups(
   /** @param patient waits for another process that is granting it @returns false when that one, or an earlier one, did */
   function grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return sql.begin(async (transaction) => {
-      const [row] = await transaction<Row[]>`
-        with t as materialized (
-          select * from topups where call_id = ${callId} and granted_at is null
-          for update ${patient ? sql`` : sql`skip locked`}
-        )
-        select t.*, s.payer as wallet from t
-        join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = ${payers} and c.id = t.call_id
-        left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
-        where c.state = ${CAPTURED} and c.outcome = 'answered'`;
+      const row = await paidTopup(transaction, callId, patient);
       if (row === undefined) {
         if (!patient) return false;
         const [granted] = await transaction`
@@ -221,6 +213,24 @@ export function createTopups(
           and ${after}
         order by t.created_at, t.call_id limit ${BATCH}`;
   }
+}
+
+/** Locks a top-up that is paid and not granted. @param patient whether to wait for whoever has it */
+async function paidTopup(
+  transaction: Transaction,
+  callId: string,
+  patient: boolean,
+): Promise<Row | undefined> {
+  const [row] = await transaction<Row[]>`
+    with t as materialized (
+      select * from topups where call_id = ${callId} and granted_at is null
+      for update ${patient ? transaction`` : transaction`skip locked`}
+    )
+    select t.*, s.payer as wallet from t
+    join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and c.id = t.call_id
+    left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
+    where c.state = ${CAPTURED} and c.outcome = 'answered'`;
+  return row;
 }
 
 /** Writes a top-up down. @param topup.at now, in ISO 8601 */

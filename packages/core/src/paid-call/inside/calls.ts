@@ -110,20 +110,7 @@ export function createCallStore(
       return commits.depth;
     },
 
-    async answerOf(accountId, callId) {
-      // An id from before there were buckets names none.
-      const bucket = isHouseAccount(accountId) ? HOUSE_BUCKET : bucketNamedByCall(callId);
-      for (const where of [sql`a.bucket = ${bucket} and`, sql``]) {
-        const [row] = await sql<
-          { status: number; headers: Record<string, string>; body: string; transaction: string | null }[]
-        >`
-          select a.status, a.headers, a.body, s.transaction from call_answers a
-          left join settlements s on s.bucket = a.bucket and s.account_id = a.account_id and s.call_id = a.id
-          where ${where} a.account_id = ${String(accountId)} and a.id = ${callId} and a.expires_at > ${now()}`;
-        if (row !== undefined) return row;
-      }
-      return null;
-    },
+    answerOf: (accountId, callId) => answerOf(sql, { accountId, callId, now: now() }),
 
     async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
@@ -147,12 +134,9 @@ export function createCallStore(
         const [settled] = await sql<{ more: boolean }[]>`select ${sql(CALLS_SETTLE_PAST)}() as more`;
         more = settled?.more === true;
       }
-      if (distribution.isDistributed) {
-        // Whoever ends a call leaves it while its account is locked.
-        const due = await sql<OpenRow[]>`
-          ${openCalls(sql)} and c.expires_at <= ${now()} order by c.expires_at limit ${limit}`;
-        return due.map(openCall);
-      }
+      // Whoever ends a call leaves it while its account is locked.
+      if (distribution.isDistributed)
+        return openCalls(sql, sql`c.expires_at <= ${now()} order by c.expires_at limit ${limit}`);
       const rows = await sql<OpenRow[]>`
         with due as materialized (
           select c.account_id, c.id, c.bucket, c.service, c.price_micros, c.expires_at
@@ -170,11 +154,11 @@ export function createCallStore(
     },
 
     async heldByEnded(limit) {
-      if (distribution.isDistributed) {
-        const ended = await sql<OpenRow[]>`
-          ${openCalls(sql)} and c.holder in (select id from replicas where ended_at is not null) limit ${limit}`;
-        return ended.map(openCall);
-      }
+      if (distribution.isDistributed)
+        return openCalls(
+          sql,
+          sql`c.holder in (select id from replicas where ended_at is not null) limit ${limit}`,
+        );
       const rows = await sql<OpenRow[]>`
         select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
         from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
@@ -204,14 +188,33 @@ export function createCallStore(
   };
 }
 
-/** The open calls of a database that is spread, each with its transfer from its own bucket; more conditions may follow. */
-function openCalls(sql: Pools['sql']) {
-  return sql`
+/** Finds open calls of a database that is spread, each with its transfer from its own bucket. @param which of them, in what order */
+async function openCalls(sql: Pools['sql'], which: ReturnType<Pools['sql']>): Promise<PricedCall[]> {
+  const rows = await sql<OpenRow[]>`
     select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
     from calls c left join ledger_transfers t
       on t.bucket = c.bucket and t.account_id = c.account_id and t.id = c.id and t.phase = 2
     where c.state = 0 and (t.id is not null or c.price_micros = 0)
-      and (c.account_id, c.id) in (select account_id, id from ${sql(OPEN_CALLS)}())`;
+      and (c.account_id, c.id) in (select account_id, id from ${sql(OPEN_CALLS)}()) and ${which}`;
+  return rows.map(openCall);
+}
+
+/** Reads a stored answer, in the bucket that the call's id names, and then in all: an id from before there were buckets names none. */
+async function answerOf(
+  sql: Pools['sql'],
+  { accountId, callId, now }: { accountId: bigint; callId: string; now: string },
+): ReturnType<CallStore['answerOf']> {
+  const bucket = isHouseAccount(accountId) ? HOUSE_BUCKET : bucketNamedByCall(callId);
+  for (const where of [sql`a.bucket = ${bucket} and`, sql``]) {
+    const [row] = await sql<
+      { status: number; headers: Record<string, string>; body: string; transaction: string | null }[]
+    >`
+      select a.status, a.headers, a.body, s.transaction from call_answers a
+      left join settlements s on s.bucket = a.bucket and s.account_id = a.account_id and s.call_id = a.id
+      where ${where} a.account_id = ${String(accountId)} and a.id = ${callId} and a.expires_at > ${now}`;
+    if (row !== undefined) return row;
+  }
+  return null;
 }
 
 /** What two works may not do at once: an account, or of an account of the house the payment or the call. */
