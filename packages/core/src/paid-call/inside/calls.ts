@@ -153,20 +153,7 @@ export function createCallStore(
       return rows.map(openCall);
     },
 
-    async heldByEnded(limit) {
-      if (distribution.isDistributed)
-        return openCalls(
-          sql,
-          sql`c.holder in (select id from replicas where ended_at is not null) limit ${limit}`,
-        );
-      const rows = await sql<OpenRow[]>`
-        select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
-        from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
-        join replicas r on r.id = c.holder and r.ended_at is not null
-        left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-        where t.id is not null or c.price_micros = 0 limit ${limit}`;
-      return rows.map(openCall);
-    },
+    heldByEnded: (limit) => heldByEnded(sql, limit, distribution),
 
     async reservedMicros() {
       const [row] = await sql<{ reserved: bigint }[]>`
@@ -186,6 +173,25 @@ export function createCallStore(
       return dropped.count;
     },
   };
+}
+
+async function heldByEnded(
+  sql: Pools['sql'],
+  limit: number,
+  distribution: Pools['distribution'],
+): Promise<PricedCall[]> {
+  if (distribution.isDistributed)
+    return openCalls(
+      sql,
+      sql`c.holder in (select id from replicas where ended_at is not null) limit ${limit}`,
+    );
+  const rows = await sql<OpenRow[]>`
+    select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
+    from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
+    join replicas r on r.id = c.holder and r.ended_at is not null
+    left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+    where t.id is not null or c.price_micros = 0 limit ${limit}`;
+  return rows.map(openCall);
 }
 
 /** Finds open calls of a database that is spread, each with its transfer from its own bucket. @param which of them, in what order */
