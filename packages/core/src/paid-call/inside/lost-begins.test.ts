@@ -325,7 +325,8 @@ async function sellUnderKill(
   tellBegun();
   const work = Array.from({ length: CALLS }, async (_, index): Promise<Told> => {
     const call = callOf(newName(), { accountId: buyer, mayBeLost: index % 4 !== 3 });
-    const [begins, ends] = [index % 2, (index + (index >> 1)) % 2] as const;
+    const begins = index % 2 === 0 ? 0 : 1;
+    const ends = index % 4 < 2 ? begins : begins === 0 ? 1 : 0;
     await begun[index - (index % BEGUN_TOGETHER)]?.promise;
     try {
       const { status } = await replicas[begins].calls.begin(call).finally(tellBegun);
