@@ -271,6 +271,17 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/paid-call/inside/catalog-lines.ts',
+    tests: ['packages/core/src/paid-call/inside/catalog-lines.test.ts'],
+    bugs: [
+      [
+        'known?.available === available && isSame(known.chains)',
+        'known !== undefined && isSame(known.chains)',
+      ],
+      ['of === chains || of.join() === chains.join()', 'of === chains || of.length > 0'],
+    ],
+  },
+  {
     file: 'packages/core/src/paid-call/inside/measured-cost.ts',
     tests: ['packages/core/src/paid-call/inside/measured-cost.test.ts'],
     bugs: [

@@ -60,6 +60,7 @@ const CORS = {
 const ADDED_BY_OTHERS = ['If-None-Match', 'Traceparent', 'Tracestate', 'Access-Control-Expose-Headers'];
 /** On every answer. No request of ours is made with cookies, so a browser takes the wildcard for every header. */
 const ALWAYS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' };
+const ALWAYS_IN_HEAD = Object.entries(ALWAYS).flat();
 
 /** Unique to this process and this start; what follows it is a counter, which costs nothing. */
 const REQUEST_ID_PREFIX = `req_${randomBytes(8).toString('base64url')}_`;
@@ -74,20 +75,19 @@ export function sendFinished(
   answer: { status: number; headers: Readonly<Record<string, string>>; body: string | Buffer },
 ): void {
   reply.hijack();
-  // ASCII needs no encoding, and most answers are; Node then writes head and body as one block.
-  const encoding = typeof answer.body === 'string' && /^[ -~]*$/.test(answer.body) ? 'latin1' : 'utf8';
+  const { body } = answer;
+  const bytes = Buffer.byteLength(body);
   const head = headOf(reply, answer.headers);
-  head.push('content-length', String(Buffer.byteLength(answer.body, encoding)));
+  head.push('content-length', String(bytes));
   reply.raw.writeHead(answer.status, head);
-  reply.raw.end(reply.request.method === 'HEAD' ? '' : answer.body, encoding);
+  // What has a byte for each character is ASCII. It needs no encoding, and most answers are; Node then writes head and body as one block.
+  reply.raw.end(reply.request.method === 'HEAD' ? '' : body, bytes === body.length ? 'latin1' : 'utf8');
 }
 
 /** Names and values in one flat array: the form that Node writes without looking at each twice. */
 export function headOf(reply: FastifyReply, own: Readonly<Record<string, string>>): string[] {
-  const head: string[] = ['x-request-id', reply.request.id];
-  for (const headers of [ALWAYS, own]) {
-    for (const [name, value] of Object.entries(headers)) head.push(name, value);
-  }
+  const head: string[] = ['x-request-id', reply.request.id, ...ALWAYS_IN_HEAD];
+  for (const name of Object.keys(own)) head.push(name, own[name] ?? '');
   if (reply.server.ending.isNear) head.push('connection', 'close');
   return head;
 }

@@ -6,7 +6,7 @@ import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
-import { type Availability, availabilityOf, NO_CAPABILITY } from '../service/availability.ts';
+import { type Availability, availabilityOf, NO_CAPABILITY, onSaleNow } from '../service/availability.ts';
 import type { CatalogLine, Service } from '../service/define.ts';
 import type { ServiceFigures } from '../service/figures.ts';
 import type { Sources } from '../service/sources.ts';
@@ -18,6 +18,7 @@ import { createFreeHangUps } from './free-hang-ups.ts';
 import { unfitForHttp } from './http-door.ts';
 import { type CallShares, createCallShares } from './inside/call-shares.ts';
 import { type CallStore, createCallStore } from './inside/calls.ts';
+import { catalogLines } from './inside/catalog-lines.ts';
 import { SettlementFinisher } from './inside/finish-settlements.ts';
 import { foldSales } from './inside/fold-sales.ts';
 import { createFreeCalls } from './inside/free-calls.ts';
@@ -263,14 +264,8 @@ function shareWithDoors(
     return found === undefined ? NO_CAPABILITY : { ...found, unable: found.unable?.() ?? null };
   };
   const availability = (service: Service) => availabilityOf(service, sources.health, standing);
-  const catalog = onceATurn((): readonly CatalogLine[] =>
-    house.shelf.services.map((service) => {
-      const { path, name, tag, priceUsd, summary, example, featured } = service;
-      const { available, chains } = availability(service);
-      const aliasOf = service.aliasOf ?? null;
-      return { path, name, tag, priceUsd, summary, example, featured, available, aliasOf, chains };
-    }),
-  );
+  const lineOf = catalogLines((service) => onSaleNow(service, sources.health, standing));
+  const catalog = onceATurn((): readonly CatalogLine[] => house.shelf.services.map(lineOf));
   return {
     calls,
     settlements,

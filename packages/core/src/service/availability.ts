@@ -70,11 +70,26 @@ export function availabilityOf(
   health: (name: string) => SourceHealth,
   standing: (capability: string) => CapabilityStanding = () => NO_CAPABILITY,
 ): Availability {
-  const asked = chainsAskedBy(service);
-  const chains = asked.length === 0 ? asked : asked.filter((chain) => health(chain).state === 'up');
   const { available, reason, message, retryAfterMs } = saleOf(service, health, standing);
   const supply = supplyOf(service, health);
-  return { available, reason, message, retryAfterMs, chains, supply };
+  return { available, reason, message, retryAfterMs, chains: chainsUp(service, health), supply };
+}
+
+/** Decides the same, without a reason and how often it can answer: what lists ask of every service. */
+export function onSaleNow(
+  service: Service,
+  health: (name: string) => SourceHealth,
+  standing: (capability: string) => CapabilityStanding,
+): Pick<Availability, 'available' | 'chains'> {
+  return {
+    available: saleOf(service, health, standing).available,
+    chains: chainsUp(service, health),
+  };
+}
+
+function chainsUp(service: Service, health: (name: string) => SourceHealth): readonly ChainName[] {
+  const asked = chainsAskedBy(service);
+  return asked.length === 0 ? asked : asked.filter((chain) => health(chain).state === 'up');
 }
 
 function saleOf(
