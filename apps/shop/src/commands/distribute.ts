@@ -8,8 +8,17 @@ import { openDatabase } from '@farebox/core/db/open';
 import { runCommand, UsageError } from '@farebox/process/run-command';
 import { StartError } from '@farebox/process/start-error';
 
-await runCommand('npm run database:distribute [-- --shards 32]', async () => {
-  const { values } = parseArgs({ options: { shards: { type: 'string', default: String(USUAL_SHARDS) } } });
+await runCommand('npm run database:distribute -- --preview [--shards 32]', async () => {
+  const { values } = parseArgs({
+    options: {
+      preview: { type: 'boolean', default: false },
+      shards: { type: 'string', default: String(USUAL_SHARDS) },
+    },
+  });
+  if (!values.preview)
+    throw new UsageError(
+      'this is a preview. On a database that is spread the books cannot be proved by npm run books, kept cards are not charged, days are not closed and several jobs fail, and there is no way back: docs/beyond-one-database.md lists all of it. Say --preview for a database that you can do without',
+    );
   const shards = Number(values.shards);
   if (!Number.isInteger(shards) || shards < 2 || shards > 1_024)
     throw new UsageError('--shards must be a whole number from 2 to 1024');

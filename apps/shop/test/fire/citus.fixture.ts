@@ -137,7 +137,8 @@ async function workerAt(
 }
 
 function runCommand(url: string, killAt?: string): Promise<string> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', COMMAND, '--shards', '4'], {
+  const args = ['--disable-warning=ExperimentalWarning', COMMAND, '--preview', '--shards', '4'];
+  const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, DATABASE_URL: url, FAREBOX_SECRET: 'a secret of the tests of Citus' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

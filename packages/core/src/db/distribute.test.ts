@@ -1,5 +1,7 @@
 /** What can be seen of spreading a database without a cluster: who is refused, and that nothing of it shows on one PostgreSQL. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { StartError } from '@farebox/process/start-error';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
@@ -25,6 +27,16 @@ test('one PostgreSQL is refused in a sentence, and nothing of it is changed', as
     keys.map(({ columns }) => columns),
     ['PRIMARY KEY (account_id, id)', 'UNIQUE (lookup)'],
   );
+});
+
+test('nobody spreads a database without saying that it is a preview', () => {
+  const command = join(import.meta.dirname, '../../../../apps/shop/src/commands/distribute.ts');
+  const { status, stderr } = spawnSync(process.execPath, [command], {
+    env: { PATH: process.env.PATH, DATABASE_URL: database.url, FAREBOX_SECRET: 'a secret of the tests' },
+    encoding: 'utf8',
+  });
+  assert.equal(status, 2);
+  assert.match(stderr, /a preview.* Say --preview/);
 });
 
 test('one PostgreSQL is known as one, and its batches keep their plans', async () => {

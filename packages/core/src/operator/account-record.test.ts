@@ -1,4 +1,4 @@
-/** What an account bought by day, as the operator sees it. */
+/** The days of an account, as the operator sees them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';

@@ -30,6 +30,8 @@ export type BazaarStatus =
 export type Declaration = DiscoveredResource | string | null;
 
 export interface Catalog {
+  /** Reads what a payment declares about the resource that it pays for. */
+  read(request: PaymentRequest): Declaration;
   /** Adds a resource, or updates its entry. */
   enter(declared: DiscoveredResource, requirements: PaymentRequirements): void;
   /**
@@ -93,6 +95,7 @@ export function openCatalog(nowMs: () => number): Catalog {
   const resources = new Map<string, DiscoveryResource>();
 
   return {
+    read: createDeclarationReader(),
     enter(declared, requirements) {
       const key = `${declared.resourceUrl} ${'toolName' in declared ? declared.toolName : declared.method}`;
       const known = resources.get(key);

@@ -8,7 +8,7 @@ import { x402Facilitator } from '@x402/core/facilitator';
 import type { Network } from '@x402/core/types';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Hex } from 'viem';
-import { type BazaarStatus, createDeclarationReader, openCatalog } from './catalog.ts';
+import { type BazaarStatus, openCatalog } from './catalog.ts';
 import { EVM_NETWORK, EVM_NETWORK_V1, openEvm } from './evm.ts';
 import { bogusTransaction, type Fault, openFacilitatorFaults, type Step } from './faults.ts';
 import { fieldsOf, type PaymentRequest, readPaymentRequest } from './payment-request.ts';
@@ -48,7 +48,6 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
   const stopping = stop.signal;
   const faults = openFacilitatorFaults();
   const catalog = openCatalog(Date.now);
-  const readDeclaration = createDeclarationReader();
   const facilitator = new x402Facilitator().registerExtension({ key: 'bazaar' });
   const onBroadcast = () => faults.count('broadcasts');
   if (options.evm !== null) {
@@ -77,7 +76,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
 
   /** Reports what became of the resource's declaration. A settled payment adds it to the catalog. */
   function declare(request: PaymentRequest, reply: FastifyReply, status: 'processing' | 'success'): void {
-    const declared = readDeclaration(request);
+    const declared = catalog.read(request);
     if (declared === null) return;
     const rejected = typeof declared === 'string';
     if (!rejected && status === 'success') catalog.enter(declared, request.requirements);
