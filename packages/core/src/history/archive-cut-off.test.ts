@@ -102,7 +102,7 @@ function wholeFiles({ week }: SoldWeek): number {
 
 const unfinished = () => readdirSync(folder).filter((name) => name.endsWith('.unfinished'));
 
-/** Holds that a process that was cut off has taken nothing: the rows are there, no file counts, and the books hold. */
+/** Asserts that what was cut off has taken nothing: the rows are there, no file counts, and the books hold. */
 async function holdsAll(sold: SoldWeek): Promise<void> {
   assert.equal(await rowsOf(sold.week), sold.rows);
   const [record] = await database.sql<{ written_at: Date | null; dropped_at: Date | null }[]>`

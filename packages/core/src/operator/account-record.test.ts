@@ -1,4 +1,4 @@
-/** The days of an account, as the operator sees them. */
+/** The days of an account, as its page shows them to an operator. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';

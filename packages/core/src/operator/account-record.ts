@@ -196,7 +196,7 @@ async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
   }));
 }
 
-/** The purchases of an account by day, service and rail, up to where the job that counts it has come; the newest days first. */
+/** Reads what the account bought by day, service and rail, up to where the job that counts it has come; the newest days first. */
 async function daysOf(on: Transaction, id: bigint): Promise<Shown[]> {
   const rows = await on<
     {
