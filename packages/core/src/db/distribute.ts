@@ -64,7 +64,7 @@ export async function distribute(
   if (missing.length > 0) await assertNobodyServes(sql);
   for (const { table, constraint } of await foreignKeys(sql)) {
     say(
-      `take the foreign key ${constraint} from ${table}: the proof of the books looks for what it kept out`,
+      `take the foreign key ${constraint} from ${table}: Citus keeps none between these tables`,
     );
     await inTurn(
       sql,

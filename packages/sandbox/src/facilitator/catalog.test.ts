@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
-import { createDeclarationReader } from './catalog.ts';
+import { openCatalog } from './catalog.ts';
 
 const info = { input: { type: 'http', method: 'GET', queryParams: { chain: 'base' } } };
 const fits = { type: 'object', properties: { input: { type: 'object' } } };
@@ -17,7 +17,7 @@ function paying(bazaar: object) {
 }
 
 test('a declaration is judged by its own schema, whatever was declared before', () => {
-  const read = createDeclarationReader();
+  const { read } = openCatalog(Date.now);
   const wrong = { ...fits, required: ['output'] };
   for (const _ of [1, 2]) {
     assert.equal(typeof read(paying({ info, schema: fits })), 'object');
@@ -26,7 +26,7 @@ test('a declaration is judged by its own schema, whatever was declared before', 
 });
 
 test('the schema of a declaration that was checked lately is not compiled again', () => {
-  const read = createDeclarationReader();
+  const { read } = openCatalog(Date.now);
   let looks = 0;
   const schema = {
     ...fits,

@@ -45,7 +45,7 @@ export interface Catalog {
  * A reader of what payments declare about the resources that they pay for. Most payments for a resource declare the same,
  * and the check compiles the schema in it, so the latest verdicts are kept.
  */
-export function createDeclarationReader(): (request: PaymentRequest) => Declaration {
+function createDeclarationReader(): (request: PaymentRequest) => Declaration {
   /** What is wrong with a declaration, null when nothing is, by its digest. */
   const checked = new Map<string, string | null>();
 
@@ -96,6 +96,7 @@ export function openCatalog(nowMs: () => number): Catalog {
 
   return {
     read: createDeclarationReader(),
+
     enter(declared, requirements) {
       const key = `${declared.resourceUrl} ${'toolName' in declared ? declared.toolName : declared.method}`;
       const known = resources.get(key);
