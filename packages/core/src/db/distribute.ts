@@ -63,9 +63,7 @@ export async function distribute(
   const missing = await notDistributed(sql);
   if (missing.length > 0) await assertNobodyServes(sql);
   for (const { table, constraint } of await foreignKeys(sql)) {
-    say(
-      `take the foreign key ${constraint} from ${table}: Citus keeps none between these tables`,
-    );
+    say(`take the foreign key ${constraint} from ${table}: Citus keeps none between these tables`);
     await inTurn(
       sql,
       (transaction) =>
