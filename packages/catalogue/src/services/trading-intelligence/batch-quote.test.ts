@@ -37,7 +37,8 @@ before(async () => {
   assert(code !== undefined);
   await chain.client.setCode({ address: OTHER, bytecode: code });
   await chain.client.setBalance({ address: trader, value: parseEther('10000') });
-  const send = { account: trader, chain: null, abi: ABI } as const;
+  // More gas than any of these takes: in the second after an estimate a pool stores its price anew, and takes more.
+  const send = { account: trader, chain: null, abi: ABI, gas: 10_000_000n } as const;
   // What one allows or makes, the next one needs.
   const mined = async (hash: Hash) => {
     const { status } = await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 5 });
