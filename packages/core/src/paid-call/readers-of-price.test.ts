@@ -88,6 +88,7 @@ test('what was reserved is read of an ended call by whoever shows both amounts o
       'packages/core/src/operator/call-story.ts',
       'packages/core/src/paid-call/functions/call_share_set_aside.v3.sql',
       'packages/core/src/paid-call/functions/calls_finish.sql',
+      'packages/core/src/paid-call/functions/calls_finish_apart.sql',
       'packages/core/src/paid-call/inside/books-rules.ts',
     ],
   );
