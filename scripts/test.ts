@@ -1,7 +1,7 @@
 /**
- * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, one more at once than
- * there are processors, since a lane waits for a seventh of its time; files that may share a process do, since most of
- * a short one's time goes into what it imports. Each lane starts a PostgreSQL of its own before its first test file
+ * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
+ * are processors (one more saved nothing, and made the longest twice as long); files that may share a process do, since
+ * most of a short one's time goes into what it imports. Each lane starts a PostgreSQL of its own before its first test file
  * that needs one; servers that tests start as processes are bundled once. With TEST_DATABASE_URL set, the tests that
  * need a database run once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what
  * takes long; `--deep` runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which
@@ -67,7 +67,7 @@ try {
       return [['npm run check', await runProgram(join(ROOT, 'scripts/check.ts'), options)]];
     },
   };
-  const most = Math.max(1, Math.min(MAX_LANES, availableParallelism() + 1));
+  const most = Math.max(1, Math.min(MAX_LANES, availableParallelism()));
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...batchesOf(files, most).map(jobOf)];
   const lanes = Math.max(1, Math.min(most, queue.length));
   await Promise.all(Array.from({ length: lanes }, () => runLane(lanes, queue)));
