@@ -100,10 +100,19 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
       }),
     async close() {
       await sql.end({ timeout: 1 });
-      for (const node of nodes)
+      for (const node of nodes) {
+        await on(at(node, name), rollBackPrepared);
         await on(at(node, own), (session) => session.unsafe(`drop database if exists ${name} with (force)`));
+      }
     },
   };
+}
+
+/** Rolls back what a worker that was killed had prepared for a commit of several servers: a database is not dropped with it. */
+async function rollBackPrepared(session: Database): Promise<void> {
+  const prepared = await session<{ gid: string }[]>`
+    select gid from pg_prepared_xacts where database = current_database()`;
+  for (const { gid } of prepared) await session.unsafe(`rollback prepared '${gid}'`);
 }
 
 /** A PostgreSQL of this machine, by the files of its own. */
