@@ -10,8 +10,8 @@ import { openGrants } from '../../../../packages/core/src/keys/grant.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
 import { type PaymentWorld, paymentHeader, signPayment, startPaymentWorld } from '../x402.fixture.ts';
 import { openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { accountOf, assertBooksClosed, balanceOf, callsOf } from './money.fixture.ts';
-import { type NamedCallers, namedCallers } from './named-callers.fixture.ts';
+import { assertBooksClosed } from './money.fixture.ts';
+import { assertChargedOnce, endOpenCalls, type NamedCallers, namedCallers } from './named-callers.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
 
@@ -71,23 +71,10 @@ async function keysOnBothWorkers(): Promise<string[]> {
 
 /** What was answered was charged, once, and nothing else was. */
 async function assertCharged(sellers: ReadonlyMap<string, readonly NamedCallers[]>): Promise<void> {
-  await until('no call to be open', async () => {
-    await database.sql`update calls set expires_at = now() where state = 0`;
-    return (await database.sql`select 1 from calls where state = 0`).length === 0;
-  });
+  await endOpenCalls(database.sql);
   await database.copied(async (sql) => {
-    for (const [key, callers] of sellers) {
-      const account = await accountOf(sql, key);
-      const sold = callers.flatMap((each) => each.sold);
-      const captured = (await callsOf(sql, account)).filter(({ state }) => state === 1);
-      assert.deepEqual(
-        captured.map(({ id }) => id).sort(),
-        sold.toSorted(),
-        'what was answered was charged, once',
-      );
-      const price = captured[0]?.price_micros ?? 0n;
-      assert.equal(await balanceOf(sql, account), GRANT - price * BigInt(sold.length));
-    }
+    for (const [key, callers] of sellers)
+      await assertChargedOnce(sql, { key, sold: callers.flatMap((each) => each.sold), grantedMicros: GRANT });
     await assertBooksClosed(sql);
   });
 }
@@ -100,7 +87,12 @@ test('the command goes on where it was killed, and finds nothing more to do', {
   const rest = await database.distribute();
   assert.doesNotMatch(rest, /spread calls over/);
   assert.match(rest, /spread ledger_transfers over[\s\S]*The database is spread\./);
+  // As a run leaves it that was killed right after it moved the house's bucket.
+  await database.sql`
+    select citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) from pg_dist_node where groupid = 0`;
   assert.match(await database.distribute(), /^The database is spread already\.\n$/);
+  const [coordinator] = await database.sql`select shouldhaveshards from pg_dist_node where groupid = 0`;
+  assert.equal(coordinator?.shouldhaveshards, false, 'customers lie on the workers alone');
 });
 
 test('calls are sold on both workers, and a payment on a chain at the coordinator', {

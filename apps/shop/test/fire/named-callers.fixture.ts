@@ -65,21 +65,34 @@ export function namedCallers(url: string, key: string): NamedCallers {
       await Promise.all(Array.from({ length: callers }, () => buyMany(each, isOver)));
     },
     async assertCharged(sql, grantedMicros) {
-      const account = await accountOf(sql, key);
-      await until('no call to be open', async () => {
-        await sql`update calls set expires_at = now() where state = 0`;
-        return (await sql`select 1 from calls where state = 0`).length === 0;
-      });
-      const captured = (await callsOf(sql, account)).filter(({ state }) => state === 1);
-      assert.equal(new Set(sold).size, sold.length, 'each name got an answer of its own');
-      assert.deepEqual(
-        captured.map(({ id }) => id).sort(),
-        sold.toSorted(),
-        'what was answered was charged, once',
-      );
-      const price = captured[0]?.price_micros ?? 0n;
-      assert.equal(await balanceOf(sql, account), grantedMicros - price * BigInt(sold.length));
+      await endOpenCalls(sql);
+      await assertChargedOnce(sql, { key, sold, grantedMicros });
       await assertBooksClosed(sql);
     },
   };
+}
+
+/** Waits until the reconciler has ended every call, none of which is given more time. */
+export async function endOpenCalls(sql: Database): Promise<void> {
+  await until('no call to be open', async () => {
+    await sql`update calls set expires_at = now() where state = 0`;
+    return (await sql`select 1 from calls where state = 0`).length === 0;
+  });
+}
+
+/** Holds that what was answered to a key was charged, once, and nothing else was. @param of.sold the ids of the calls */
+export async function assertChargedOnce(
+  sql: Database,
+  { key, sold, grantedMicros }: { key: string; sold: readonly string[]; grantedMicros: bigint },
+): Promise<void> {
+  const account = await accountOf(sql, key);
+  const captured = (await callsOf(sql, account)).filter(({ state }) => state === 1);
+  assert.equal(new Set(sold).size, sold.length, 'each name got an answer of its own');
+  assert.deepEqual(
+    captured.map(({ id }) => id).sort(),
+    sold.toSorted(),
+    'what was answered was charged, once',
+  );
+  const price = captured[0]?.price_micros ?? 0n;
+  assert.equal(await balanceOf(sql, account), grantedMicros - price * BigInt(sold.length));
 }

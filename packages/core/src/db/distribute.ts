@@ -3,7 +3,7 @@
  * own, so that the command can be run again after it was interrupted, and after an upgrade.
  */
 import { StartError } from '@farebox/process/start-error';
-import type { Database } from './connection.ts';
+import type { Database, Transaction } from './connection.ts';
 import { distributeFunctions, SPREAD_LIKE } from './distribution.ts';
 import { SQL_TEXTS, sqlFunctionsOfWeek } from './functions.ts';
 import { inTurn } from './turns.ts';
@@ -177,7 +177,7 @@ async function spread(
 ): Promise<void> {
   say(`spread ${table} over the servers`);
   await inTurn(sql, async (transaction) => {
-    // Triggers touch rows of their own bucket alone.
+    // A trigger that writes a table of the coordinator fails on a worker, and the call that it belongs to with it.
     await transaction`set local citus.enable_unsafe_triggers = on`;
     await (table === SPREAD_LIKE
       ? transaction`select create_distributed_table(${table}, 'bucket', shard_count => ${shards}, colocate_with => 'none')`
@@ -214,28 +214,27 @@ async function keepHouseHere(sql: Database, say: (step: string) => void): Promis
         transaction`select isolate_tenant_to_new_shard(${SPREAD_LIKE}, ${HOUSE_BUCKET}::smallint, 'CASCADE', shard_transfer_mode => 'block_writes')`,
     );
   }
-  const { shard, groupid, host, port } = await find();
-  if (groupid === 0) return;
-  say("move the house's bucket to the coordinator");
   const takesParts = (should: boolean) =>
     sql`select citus_set_node_property(nodename, nodeport, 'shouldhaveshards', ${should}) from pg_dist_node where groupid = 0`;
-  await takesParts(true);
-  await inTurn(
-    sql,
-    (transaction) =>
-      transaction`
-      select citus_move_shard_placement(${String(shard)}::bigint, ${host}, ${port}, nodename, nodeport, 'block_writes')
-      from pg_dist_node where groupid = 0`,
-  );
-  // What else is spread goes to the workers.
+  const { shard, groupid, host, port } = await find();
+  if (groupid !== 0) {
+    say("move the house's bucket to the coordinator");
+    await takesParts(true);
+    await inTurn(
+      sql,
+      (transaction) =>
+        transaction`
+        select citus_move_shard_placement(${String(shard)}::bigint, ${host}, ${port}, nodename, nodeport, 'block_writes')
+        from pg_dist_node where groupid = 0`,
+    );
+  }
+  // What else is spread goes to the workers, also when an earlier run was killed right after the move.
   await takesParts(false);
 }
 
 /** The functions of this version that are there, those of weeks among them. */
-async function functionsThere(
-  sql: Database | Parameters<Parameters<typeof inTurn>[1]>[0],
-): Promise<string[]> {
-  const rows = await sql<{ week: string }[]>`
+async function functionsThere(transaction: Transaction): Promise<string[]> {
+  const rows = await transaction<{ week: string }[]>`
     select distinct right(proname, 9) as week from pg_proc where proname ~ '_w[0-9]{8}$'`;
   return [...SQL_TEXTS.functions.values(), ...rows.flatMap(({ week }) => sqlFunctionsOfWeek(week))].map(
     ({ name }) => name,
