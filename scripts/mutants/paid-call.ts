@@ -274,11 +274,11 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/inside/catalog-lines.ts',
     tests: ['packages/core/src/paid-call/inside/catalog-lines.test.ts'],
     bugs: [
-      [
-        'known?.available === available && isSame(known.chains)',
-        'known !== undefined && isSame(known.chains)',
-      ],
-      ['of === chains || of.join() === chains.join()', 'of === chains || of.length > 0'],
+      ['if (before !== sold) return false;', ''],
+      ['if (isUp(health(name)) !== was) return false;', ''],
+      ['if (isUsable(standing(name)) !== was) return false;', ''],
+      ['configured && unable === null', 'configured'],
+      ['up.set(name, isUp(found));', ''],
     ],
   },
   {

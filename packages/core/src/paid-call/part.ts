@@ -6,7 +6,7 @@ import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
-import { type Availability, availabilityOf, NO_CAPABILITY, onSaleNow } from '../service/availability.ts';
+import { type Availability, availabilityOf, NO_CAPABILITY } from '../service/availability.ts';
 import type { CatalogLine, Service } from '../service/define.ts';
 import type { ServiceFigures } from '../service/figures.ts';
 import type { Sources } from '../service/sources.ts';
@@ -264,8 +264,8 @@ function shareWithDoors(
     return found === undefined ? NO_CAPABILITY : { ...found, unable: found.unable?.() ?? null };
   };
   const availability = (service: Service) => availabilityOf(service, sources.health, standing);
-  const lineOf = catalogLines((service) => onSaleNow(service, sources.health, standing));
-  const catalog = onceATurn((): readonly CatalogLine[] => house.shelf.services.map(lineOf));
+  const { health } = sources;
+  const catalog = onceATurn(catalogLines({ services: () => house.shelf.services, health, standing }));
   return {
     calls,
     settlements,

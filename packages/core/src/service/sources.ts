@@ -2,7 +2,6 @@
 
 export type SourceState = 'up' | 'down' | 'not_configured';
 
-/** Whether a source can be asked now. */
 /** What a source has cost the operator that is paid by use, as far as its replies told the measure. */
 export interface MeasuredCost {
   /** Its name, as services need it. */
@@ -11,6 +10,7 @@ export interface MeasuredCost {
   costMicros: bigint;
 }
 
+/** Whether a source can be asked now. */
 export interface SourceHealth {
   name: string;
   state: SourceState;
