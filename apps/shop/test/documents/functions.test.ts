@@ -15,6 +15,7 @@ import {
 import { migrate } from '../../../../packages/core/src/db/migrate.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { makeEmptyDatabase } from '../empty-database.fixture.ts';
 
 const VERSIONED = [...SQL_TEXTS.functions.values()].map(({ name }) => name).sort();
 const NAMES = [...SQL_TEXTS.functions.keys()].sort();
@@ -32,16 +33,12 @@ after(async () => server.close());
 
 /** An empty database, and a way to it. */
 async function emptyDatabase(): Promise<{ sql: Database; url: string }> {
-  const name = `farebox_test_${randomBytes(6).toString('hex')}`;
-  await server.sql.unsafe(`create database ${name}`);
-  opened.push(() => server.sql.unsafe(`drop database ${name} with (force)`));
-  const address = new URL(server.url);
-  address.pathname = `/${name}`;
-  return { sql: connect(address), url: address.toString() };
+  const url = await makeEmptyDatabase(server, (drop) => opened.push(drop));
+  return { sql: connect(url), url };
 }
 
-function connect(address: URL): Database {
-  const sql = connectDatabase(address.toString(), 4);
+function connect(url: string): Database {
+  const sql = connectDatabase(url, 4);
   opened.push(() => sql.end({ timeout: 1 }));
   return sql;
 }
@@ -228,7 +225,7 @@ test('a user without the rights is told what is missing, and needs none when not
   const address = new URL(url);
   address.username = role;
   address.password = 'of-a-test';
-  const theirs = connect(address);
+  const theirs = connect(address.toString());
   await bringSqlTexts(theirs);
   const refused = (what: RegExp) => (error: unknown) =>
     error instanceof StartError && what.test(error.message);

@@ -1,6 +1,6 @@
 /** The baseline makes what the migrations before it made, and a database that they made goes on with what follows it. */
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
@@ -11,6 +11,7 @@ import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { lookAtDatabase } from '../../src/doctor/database.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { makeEmptyDatabase } from '../empty-database.fixture.ts';
 import { startTestServer } from '../server.fixture.ts';
 import { schemaOf } from './schema.fixture.ts';
 
@@ -32,12 +33,7 @@ afterEach(async () => {
 after(() => server.close());
 
 async function emptyDatabase(): Promise<Pools> {
-  const name = `farebox_test_${randomBytes(6).toString('hex')}`;
-  await server.sql.unsafe(`create database ${name}`);
-  opened.push(() => server.sql.unsafe(`drop database ${name} with (force)`));
-  const address = new URL(server.url);
-  address.pathname = `/${name}`;
-  const pools = connectPools(address.toString(), 4);
+  const pools = connectPools(await makeEmptyDatabase(server, (drop) => opened.push(drop)), 4);
   opened.push(() => endPools(pools, 1));
   return pools;
 }
