@@ -59,7 +59,10 @@ function firstIdOf(atMs: number): string {
 
 /** Which weeks have functions of their own. */
 export interface Weeks {
-  /** Makes the weeks around a time that are missing. Of many who ask at once one does it, and nobody waits for a long reader. */
+  /**
+   * Makes the weeks around a time that are missing, and has the indexes of the one that has ended know all of it. Of many who ask at once
+   * one makes them, and nobody waits for a long reader.
+   */
   make(nowMs: number): Promise<void>;
   /** Learns which weeks there are, once. */
   learn(): Promise<void>;
@@ -113,6 +116,10 @@ export function createWeeks({ sql, patient }: Pick<Pools, 'sql' | 'patient'>): W
           });
       }
       await learn();
+      await summarizeWeek(patient, weekOf(nowMs - WEEKS_BEHIND * WEEK_MS)).catch((error: unknown) => {
+        // A vacuum is at it, for instance.
+        if (!isLockTimeout(error)) throw error;
+      });
     },
     learn: learnOnce,
     of,
@@ -155,6 +162,17 @@ export async function makeWeeks(transaction: Transaction, weeks: readonly Week[]
     for (const { table, settings } of TABLES) await makeTable(transaction, { table, settings, week });
     await bringFunctions(transaction, sqlFunctionsOfWeek(week.name));
   }
+}
+
+/**
+ * Has the indexes by time know the last pages of a week that has ended. PostgreSQL notes the times of 128 pages once they are full, and
+ * the last ones never are: whoever looks for another day would read them, of every week. It costs nothing where that was done.
+ */
+async function summarizeWeek(patient: Database, { name }: Week): Promise<void> {
+  await patient`
+    select brin_summarize_new_values(i.indexrelid) from pg_index i
+    join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+    where a.amname = 'brin' and pg_has_role(c.relowner, 'usage') and i.indrelid in (to_regclass(${`calls_${name}`}), to_regclass(${`ledger_transfers_${name}`}))`;
 }
 
 async function makeTable(

@@ -5,6 +5,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
 import { connectPools, endPools } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
+import { createWeeks } from '../db/weeks.ts';
 import { ProofUnwanted, proveBooks } from './books.ts';
 import { closableDay, closeDays, openDays } from './closed-days.ts';
 
@@ -15,6 +16,8 @@ const dayOf = (n: number) => new Date(FIRST_MS + n * DAY_MS).toISOString().slice
 /** The last day that can be closed: yesterday, or, in the first hour of a day, the one before. */
 const LAST: readonly (string | null)[] = [dayOf(8), dayOf(9), dayOf(10)];
 const CUSTOMER = 1_000n;
+/** Transfers of some weeks before. */
+const MANY = 20_000;
 
 let database: TestDatabase;
 before(async () => {
@@ -130,6 +133,42 @@ test('no day closes while something of it is pending, and the days after it wait
   assert.equal(await closable(), dayOf(0));
   await moved({ day: 4, side: 'debit', phase: 4, micros: 3, id: pending });
   assert.ok(LAST.includes(await closable()));
+});
+
+test('what was moved on a day is read without the transfers of other weeks, however many they are', async () => {
+  const before = 21;
+  const id = (
+    day: number,
+  ) => `(lpad(to_hex(${FIRST_MS + day * DAY_MS}), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8'
+    || substr(md5(n::text), 4, 15))::uuid`;
+  const weeks = createWeeks(database);
+  for (const day of [-before, 8]) await weeks.make(FIRST_MS + day * DAY_MS);
+  for (const [day, count] of [
+    [-before, MANY],
+    [8, 20],
+  ] as const)
+    await database.patient.unsafe(`
+      insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
+      select ${CUSTOMER}, ${id(day)}, 1, 4, ${CUSTOMER}, 1, 'operator_grant', to_timestamp(${(FIRST_MS + day * DAY_MS) / 1_000})
+      from generate_series(1, ${count}) n`);
+  // The job, when the week before has ended.
+  await weeks.make(FIRST_MS + (7 - before) * DAY_MS);
+  for (const read of ['ledger_day_transfers', 'ledger_day_moved']) {
+    const rest = read === 'ledger_day_transfers' ? ', true, null' : '';
+    const looked = await database.patient.begin(async (transaction) => {
+      const rows = async () => {
+        const [row] = await transaction<{ rows: number }[]>`
+          select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::integer as rows
+          from pg_stat_xact_user_tables where relname ^@ 'ledger_transfers'`;
+        return row?.rows ?? Number.NaN;
+      };
+      // The session may not have handed over yet what it counted before.
+      const earlier = await rows();
+      await transaction.unsafe(`select * from ${sqlFunction(read)}('${dayOf(8)}'${rest})`);
+      return (await rows()) - earlier;
+    });
+    assert(looked >= 20 && looked < 1_000, `${read} looked at ${looked} rows`);
+  }
 });
 
 test('an empty ledger has no day to close', async () => {

@@ -1,9 +1,11 @@
--- What each account moved on one day (UTC), from the transfers that were made on it, on both of their sides.
+-- What each account moved on one day (UTC), from the transfers that were made on it, on both of their sides. As in
+-- `ledger_day_transfers`, other weeks are not read.
 CREATE OR REPLACE FUNCTION ledger_day_moved(p_day date) RETURNS TABLE (
   account_id bigint, debits_pending bigint, debits_posted bigint, credits_pending bigint, credits_posted bigint
 )
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -1,6 +1,8 @@
 -- How many transfers were made on one day (UTC), and SHA-256 over all of them. The transfers of each minute have a digest of
 -- their own, so that no text grows with the day.
 --
+-- A day lies in a few pages of one or two weeks, which the index by time finds; without it every week would be read as a whole.
+--
 -- p_released_apart: without those of calls that were begun and released on the day: they do not stay, and move nothing.
 -- p_beside: a table of more transfers, such as those that were read from files; NULL: there is none.
 CREATE OR REPLACE FUNCTION ledger_day_transfers(
@@ -8,6 +10,7 @@ CREATE OR REPLACE FUNCTION ledger_day_transfers(
 )
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
 AS $$
 DECLARE
   since CONSTANT timestamptz := p_day::timestamp AT TIME ZONE 'UTC';
