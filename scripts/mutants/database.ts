@@ -15,7 +15,51 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/db/migrate.ts',
     tests: ['apps/shop/test/operator/baseline.test.ts'],
-    bugs: [[' || isBeforeBaseline(name, checksum)', '']],
+    bugs: [
+      [' || isBeforeBaseline(name, checksum)', ''],
+      ['  if (runs) await transaction.unsafe(text);', '  await transaction.unsafe(text);'],
+      ['tooOldFor: beforeBaseline(ran).missing,', 'tooOldFor: [],'],
+    ],
+  },
+  {
+    file: 'packages/core/src/db/migrate.ts',
+    tests: ['apps/shop/test/operator/migrate.test.ts'],
+    bugs: [
+      ['if (applied.get(name) === checksum) continue;', 'if (applied.has(name)) continue;'],
+      [
+        '    refuseChanged(migration, known.checksum);\n    return false;\n  }\n  const runs',
+        '    return false;\n  }\n  const runs',
+      ],
+      [
+        '  if (ran !== checksum) throw changedSince(name);',
+        '  if (ran === checksum) throw changedSince(name);',
+      ],
+      [
+        '? await inTurn(sql, (transaction) => run(transaction, migration))',
+        '? await sql.begin((transaction) => run(transaction, migration))',
+      ],
+      ['if (known !== undefined) {\n    refuse', 'if (false && known !== undefined) {\n    refuse'],
+    ],
+  },
+  {
+    file: 'packages/core/src/db/migrate.ts',
+    tests: ['packages/core/src/db/migration-steps.test.ts'],
+    bugs: [
+      [
+        '      refuseChanged(migration, known.checksum);\n      return false;\n    }\n    for',
+        '      return false;\n    }\n    for',
+      ],
+      ['      while (inBatches && changed > 0);', '      while (inBatches && changed < 0);'],
+      ['readdirSync(folder).sort())', 'readdirSync(folder).sort().reverse())'],
+    ],
+  },
+  {
+    file: 'packages/core/src/db/turns.ts',
+    tests: ['apps/shop/test/operator/migrate.test.ts', 'packages/core/src/db/migration-steps.test.ts'],
+    bugs: [
+      ['          select pg_advisory_xact_lock(8402);\n', ''],
+      ['if (turn?.ours === true) break;', 'if (turn !== undefined) break;'],
+    ],
   },
   {
     file: 'packages/core/src/db/weeks.ts',
@@ -28,6 +72,11 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
       ['            if (!isLockTimeout(error)) throw error;', '            throw error;'],
       ['const MONDAY_MS = 345_600_000;', 'const MONDAY_MS = 0;'],
     ],
+  },
+  {
+    file: 'packages/core/src/db/weeks.ts',
+    tests: ['packages/core/src/ledger/closed-days.test.ts'],
+    bugs: [["where a.amname = 'brin' and", "where a.amname = 'gist' and"]],
   },
   {
     file: 'packages/core/src/db/primary.ts',

@@ -16,6 +16,18 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
       ['(lease_until < now() or holder =', '(true or holder ='],
       ['  await mustBeTheFolder(needs);\n', ''],
       ['    await keepErasures(transaction, week);\n', ''],
+      ['    if (found !== wanted) throw', '    if (false) throw'],
+      ['    if (!(await sha256OfFile(join(folder, name))).equals(sha256))', '    if (false)'],
+      ["sqlFunction('ledger_carry')", "sqlFunction('calls_carry')"],
+      ["sqlFunction('calls_carry')", "sqlFunction('ledger_carry')"],
+      ['    await keepTransfers(transaction, week);\n    await keepErasures', '    await keepErasures'],
+      ['    if (held === undefined) return false;\n', ''],
+      ['  const after = await blockerOf(pools.patient, week);', '  const after = null as string | null;'],
+      [
+        '  await syncFolder(folder);\n',
+        '',
+        'What the disk had when the power went is not known to a process that goes on.',
+      ],
     ],
   },
   {

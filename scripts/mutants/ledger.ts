@@ -3,6 +3,40 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/core/src/ledger/functions/ledger_day_transfers.sql',
+    tests: ['packages/core/src/ledger/closed-days.test.ts'],
+    bugs: [['SET enable_seqscan = off\n', '']],
+  },
+  {
+    file: 'packages/core/src/ledger/functions/ledger_day_moved.sql',
+    tests: ['packages/core/src/ledger/closed-days.test.ts'],
+    bugs: [['SET enable_seqscan = off\n', '']],
+  },
+  {
+    file: 'packages/core/src/ledger/functions/ledger_apply_planned.sql',
+    tests: ['packages/core/src/ledger/ledger.test.ts'],
+    bugs: [
+      ['dp + d + r.amount > c THEN s := 1;', 'd + r.amount > c THEN s := 1;'],
+      [' OR r.t_credit <> r.credit', ''],
+      [' OR r.t_amount <> r.amount', ''],
+      ['OR (r.phase <= 2 AND r.t_phase <> r.phase)', 'OR false'],
+      ['ELSIF r.t_phase IS NULL OR r.t_phase <> 2 THEN', 'ELSIF r.t_phase IS NULL THEN'],
+      ['ELSIF s IS NOT NULL THEN s := 5;', 'ELSIF s IS NOT NULL THEN s := 0;'],
+      ['IF s = r.phase THEN s := 0;', 'IF false THEN s := 0;'],
+      ['IF is_debit THEN dp := dp - r.amount;', 'IF is_debit THEN dp := dp;'],
+      [
+        'IF NOT house THEN available[r.ord] := c - d - dp; END IF;',
+        'IF NOT house THEN available[r.ord] := c - d; END IF;',
+      ],
+      ['      ORDER BY a.id FOR NO KEY UPDATE\n', '      ORDER BY a.id\n'],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/functions/ledger_apply_planned.sql',
+    tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
+    bugs: [['dp + d + r.amount > r.ceiling THEN s := 2;', 'false THEN s := 2;']],
+  },
+  {
     file: 'packages/core/src/ledger/money.ts',
     tests: ['packages/core/src/ledger/money.test.ts'],
     bugs: [

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -27,9 +28,11 @@ import { refuseArchived } from '../operator/archived-call.ts';
 import { callStory } from '../operator/call-story.ts';
 import type { CallToBegin } from '../paid-call/inside/call-steps.ts';
 import { type CallStore, createCallStore } from '../paid-call/inside/calls.ts';
+import { writeArchiveFile } from './archive-file.ts';
 import { type ArchiveStep, archiveWeeks } from './archive-weeks.ts';
 import { dropReleased } from './drop-released.ts';
 import { proveArchives } from './prove-archives.ts';
+import { TRANSFER_COLUMNS } from './week-rows.ts';
 
 const DAY_MS = 86_400_000;
 const WEEK_MS = 7 * DAY_MS;
@@ -523,6 +526,27 @@ test('a folder that is gone, full of other files or changed takes nothing out of
   assert.equal((await idsOf('calls', week)).length, 5);
   await database.sql`update call_archives set lease_until = '-infinity', written_at = null where week = ${week.name}`;
   assert.deepEqual(await archive(), [week.name]);
+  await provenSums();
+});
+
+test('a file that lacks rows of its week takes nothing out of the database', async () => {
+  const { week } = await nextWeek();
+  await settle();
+  const none = join(folder, 'none');
+  await writeArchiveFile(none, TRANSFER_COLUMNS, (async function* () {})());
+  const written = archive((_, step, which) => {
+    if (step !== 'file' || which !== 'transfers') return;
+    for (const name of readdirSync(folder).filter((each) => each.startsWith('.transfers_')))
+      copyFileSync(none, join(folder, name));
+  });
+  await assert.rejects(written, (error: AggregateError) =>
+    /transfers_w\d{8}_\w+\.parquet holds .*"rows":"0".* of the week's/.test(String(error.errors[0])),
+  );
+  assert.equal((await idsOf('calls', week)).length, 5);
+  rmSync(none);
+  await leaseIsOver();
+  assert.deepEqual(await archive(), [week.name]);
+  assert.equal(readdirSync(folder).filter((name) => name.includes(week.name)).length, 2);
   await provenSums();
 });
 

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { proveBooks } from '../../../../apps/shop/test/books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
+import { until } from '../../../../apps/shop/test/fire/until.fixture.ts';
 import { HOUSE_ACCOUNTS } from './accounts.ts';
 import { createLedger, type Ledger, type Transfer } from './ledger.ts';
 import { newTransferId } from './transfer-id.ts';
@@ -145,6 +146,26 @@ test('two replicas on one account never spend more than there is', async () => {
   );
   assert(spent > 990n && spent <= 1_000n, `${spent}`);
   assert.equal((await ledger.balance(accountId)).availableMicros, 1_000n - spent);
+});
+
+test('a transfer within a commit waits for the one that has its account, and counts what that took', async () => {
+  const accountId = await account(100n);
+  const take = move(accountId, { amountMicros: 60n });
+  const second = await database.sql.begin(async (transaction) => {
+    await ledger.transferWithin(transaction, take);
+    const [own] = await transaction<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    const waiting = database.patient.begin((on) =>
+      ledger.transferWithin(on, move(accountId, { amountMicros: 60n })),
+    );
+    await until('the second waits for the account', async () => {
+      const [blocked] = await database.sql`
+        select 1 from pg_stat_activity where ${own?.pid ?? 0}::integer = any (pg_blocking_pids(pid))`;
+      return blocked !== undefined;
+    });
+    return { waiting };
+  });
+  assert.equal((await second.waiting).status, 'insufficient');
+  assert.equal((await ledger.balance(accountId)).availableMicros, 40n);
 });
 
 test('any order of transfers on any accounts leaves books that balance, as a plain model predicts', async () => {
