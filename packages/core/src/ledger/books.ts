@@ -167,8 +167,11 @@ async function sumsOf(
   // But for those of calls that were begun and released on one day, which do not stay.
   const [counted] = await transaction.unsafe<{ transfers: bigint }[]>(`
       select (select count(*) from ledger_transfers where true ${since}) - 2 * (
-        select count(*) from ledger_transfers e join ledger_transfers t on t.account_id = e.account_id and t.id = e.id
-        where e.phase = 4 and t.phase = 2 ${since.replaceAll('created_at', 'e.created_at')}
+        select count(*) from ledger_transfers e cross join lateral (
+          select created_at from ledger_transfers t
+          where t.account_id = e.account_id and t.id = e.id and t.phase = 2 ${open === null ? '' : 'offset 0'}
+        ) t
+        where e.phase = 4 ${since.replaceAll('created_at', 'e.created_at')}
           and (t.created_at at time zone 'UTC')::date = (e.created_at at time zone 'UTC')::date
       ) + (select coalesce(sum(transfers), 0) from ${open === null ? 'ledger_carried' : 'ledger_days'})::bigint as transfers`);
   const totals: Record<string, unknown> = {};

@@ -1,6 +1,6 @@
 /** Rules about accounts, transfers and closed days alone. Each part that moves money has its own rules beside its code. */
 import { sqlFunction } from '../db/functions.ts';
-import type { Rule } from './rule.ts';
+import { overRowsSince, type Rule } from './rule.ts';
 
 /** Before the first closed day. */
 const BEGINNING = `decode(repeat('00', 32), 'hex')`;
@@ -140,8 +140,7 @@ export const LEDGER_RULES: readonly Rule[] = [
   },
   {
     name: 'every post and void has its pending transfer, frees all of its amount, and has the same accounts',
-    sql: unmatched('true'),
-    ofOpenDays: (since) => unmatched(`e.created_at >= ${since}`),
+    ...overRowsSince('e.created_at', unmatched),
     say: (r) => `the resolution ${r.id} of account ${r.account_id} does not match a pending transfer`,
   },
   ...DAY_RULES,
@@ -153,9 +152,10 @@ function orphans(which: string): string {
              or not exists (select 1 from ledger_accounts a where a.id = t.credit_account)) limit 1`;
 }
 
-function unmatched(which: string): string {
+function unmatched(which: string, oneByOne: string): string {
   return `select e.id, e.account_id from ledger_transfers e
-          left join ledger_transfers t on t.account_id = e.account_id and t.id = e.id and t.phase = 2
+          left join lateral (select * from ledger_transfers t
+            where t.account_id = e.account_id and t.id = e.id and t.phase = 2 ${oneByOne}) t on true
           where e.phase in (3, 4) and ${which} and (
             t.id is null or t.amount_micros <> coalesce(e.reserved_micros, e.amount_micros)
             or e.amount_micros > t.amount_micros or t.debit_account <> e.debit_account or t.credit_account <> e.credit_account) limit 1`;

@@ -14,16 +14,18 @@ export interface Rule {
 }
 
 /**
- * The two queries of a rule about rows of a time: over all of them, and over those of the open days.
+ * The two queries of a rule about rows of a time: over all of them, and over those of the open days. Whatever else a row needs is joined
+ * in a LATERAL query that ends in `oneByOne`: for open days each row then looks it up by its key, however many there are of it, and for all
+ * days the planner joins the tables as a whole.
  *
  * @param column the time, such as `c.created_at`
- * @param query the query, given the condition on that column
+ * @param query the query, given the condition on that column, and the end of its LATERAL queries
  */
 export function overRowsSince(
   column: string,
-  query: (which: string) => string,
+  query: (which: string, oneByOne: string) => string,
 ): Pick<Rule, 'sql'> & { ofOpenDays(since: string): string } {
-  return { sql: query('true'), ofOpenDays: (since) => query(`${column} >= ${since}`) };
+  return { sql: query('true', ''), ofOpenDays: (since) => query(`${column} >= ${since}`, 'offset 0') };
 }
 
 /** The rules and sums that a part contributes to the books. */

@@ -179,9 +179,12 @@ async function callsByWallet(on: Transaction, wallet: string): Promise<Found[]> 
   const spellings = [...new Set([wallet, wallet.toLowerCase()])];
   const rows = await on<CallRow[]>`
     select c.id, c.account_id, c.service, c.rail, c.state, c.price_micros, c.created_at
-    from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
-    where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.payer in ${on(spellings)}
-    order by s.created_at desc limit ${SHOWN}`;
+    from (
+      select account_id, call_id, created_at from settlements
+      where account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and payer in ${on(spellings)}
+      order by created_at desc limit ${SHOWN}
+    ) s cross join lateral (select * from calls where account_id = s.account_id and id = s.call_id offset 0) c
+    order by s.created_at desc`;
   return rows.map(asCall);
 }
 

@@ -2,8 +2,8 @@ import { sqlFunction } from '../../db/functions.ts';
 import { type Audited, overRowsSince, type Rule } from '../../ledger/rule.ts';
 import { SHARE_RULES } from './share-rules.ts';
 
-const overCalls = (query: (which: string) => string) => overRowsSince('c.created_at', query);
-const overTransfers = (query: (which: string) => string) => overRowsSince('t.created_at', query);
+const overCalls = (query: (which: string, oneByOne: string) => string) => overRowsSince('c.created_at', query);
+const overTransfers = (query: (which: string, oneByOne: string) => string) => overRowsSince('t.created_at', query);
 
 /** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
 const CALL_RULES: readonly Rule[] = [
@@ -12,10 +12,13 @@ const CALL_RULES: readonly Rule[] = [
     ...overCalls(
       (
         which,
+        oneByOne,
       ) => `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros, c.reserved_micros
           from calls c
-          left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-          left join ledger_transfers e on e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4)
+          left join lateral (select * from ledger_transfers t
+            where t.account_id = c.account_id and t.id = c.id and t.phase = 2 ${oneByOne}) t on true
+          left join lateral (select * from ledger_transfers e
+            where e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4) ${oneByOne}) e on true
           where ${which} and case when c.price_micros = 0 then t.id is not null or e.id is not null
                 else t.id is null or t.amount_micros <> coalesce(c.reserved_micros, c.price_micros)
                   or e.amount_micros <> c.price_micros or c.reserved_micros is not null and c.state <> 1
@@ -65,8 +68,8 @@ const CALL_RULES: readonly Rule[] = [
   {
     name: 'every transfer for a call has its call, and every refund a captured one',
     ...overTransfers(
-      (which) => `select t.id, t.account_id, t.code from ledger_transfers t
-          left join calls c on c.account_id = t.account_id and c.id = t.id
+      (which, oneByOne) => `select t.id, t.account_id, t.code from ledger_transfers t
+          left join lateral (select c.id from calls c where c.account_id = t.account_id and c.id = t.id ${oneByOne}) c on true
           where ${which} and ((t.code = 'call' and c.id is null)
              or (t.code in ('onchain_refund', 'settlement_lost') and not exists (
                select 1 from calls r where r.account_id = t.account_id and r.state = 1
@@ -80,8 +83,8 @@ const CALL_RULES: readonly Rule[] = [
   {
     name: 'every captured call that a chain paid for has its transaction',
     ...overCalls(
-      (which) => `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
-          left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+      (which, oneByOne) => `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
+          left join lateral (select * from settlements s where s.account_id = c.account_id and s.call_id = c.id ${oneByOne}) s on true
           where ${which} and c.rail <> 'credits' and c.state = 1
             and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros
               or s.amount_units > c.price_micros
@@ -97,8 +100,9 @@ const CALL_RULES: readonly Rule[] = [
           where c.id is null or c.state = 0 or (s.state = 2) <> (c.state = 2)
              or (s.state in (0, 3) and c.state <> 3) limit 1`,
     ofOpenDays: (since) => `select c.id as call_id, s.state, c.state as call_state
-          from calls c join settlements s on s.account_id = c.account_id and s.call_id = c.id
-          where c.created_at >= ${since} and c.rail <> 'credits' and (c.state = 0 or (s.state = 2) <> (c.state = 2)
+          from (select * from calls where created_at >= ${since} and rail <> 'credits' offset 0) c
+          cross join lateral (select state from settlements where account_id = c.account_id and call_id = c.id offset 0) s
+          where (c.state = 0 or (s.state = 2) <> (c.state = 2)
              or (s.state in (0, 3) and c.state <> 3)) limit 1`,
     say: (r) => `the settlement of call ${r.call_id} is in state ${r.state}, the call in ${r.call_state}`,
   },
@@ -131,7 +135,8 @@ const CALL_RULES: readonly Rule[] = [
                    count(*) as calls
             from calls where created_at >= ${since} - interval '1 day' and finished_at >= ${since} and state = 1
               and account_id >= 1000 group by 1, 2, 3
-          ) c left join call_spending s on s.account_id = c.account_id and s.service = c.service and s.day = c.day
+          ) c left join lateral (select * from call_spending s
+            where s.account_id = c.account_id and s.service = c.service and s.day = c.day offset 0) s on true
           where s.spent_micros is distinct from c.spent or s.calls is distinct from c.calls limit 1`,
     say: (r) =>
       `account ${r.account_id}, ${r.service} on ${r.day}: spending says ${r.spent_micros}, calls say ${r.spent}`,

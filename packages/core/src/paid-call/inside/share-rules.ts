@@ -17,8 +17,8 @@ export const SHARE_RULES: readonly Rule[] = [
     name: 'a captured call that is shared has its share, and nobody shares in a call of their own',
     ...overRowsSince(
       'c.created_at',
-      (which) => `select c.id, c.state, s.state as share, s.beneficiary from calls c
-          left join call_shares s on s.account_id = c.account_id and s.call_id = c.id
+      (which, oneByOne) => `select c.id, c.state, s.state as share, s.beneficiary from calls c
+          left join lateral (select * from call_shares s where s.account_id = c.account_id and s.call_id = c.id ${oneByOne}) s on true
           where ${which} and c.shared and c.state = 1 and (s.call_id is null or s.state = 0 or s.beneficiary = c.account_id) limit 1`,
     ),
     say: (r) =>
@@ -58,16 +58,27 @@ export const SHARE_RULES: readonly Rule[] = [
   },
   {
     name: 'what is owed of shares is what was set aside, less what went back and was paid out',
-    sql: `select * from (
-            select (select coalesce(sum(due_micros), 0) from call_shares) as due,
-                   (select coalesce(sum(case when credit_account = 13 then amount_micros else -amount_micros end), 0)
-                    from ledger_transfers where 13 in (debit_account, credit_account) and phase in (1, 3)) as held,
-                   (select coalesce(sum(amount_micros), 0) from share_payouts) as paid,
-                   (select coalesce(sum(t.amount_micros), 0) from share_payouts p join ledger_transfers t
-                    on t.account_id = p.beneficiary and t.id = p.transfer_id and t.code = 'share_payout'
-                      and t.amount_micros = p.amount_micros) as moved
-          ) sums where due <> held or paid <> moved`,
+    sql: owed('0', 'true'),
+    // What was moved on closed days is taken as given.
+    ofOpenDays: (since) =>
+      owed(
+        `coalesce((select credits_posted - debits_posted from ledger_closed_balances where account_id = 13), 0)`,
+        `created_at >= ${since}`,
+      ),
     say: (r) =>
       `shares of ${r.due} are due and ${r.held} is held; ${r.paid} was paid out, by transfers of ${r.moved}`,
   },
 ];
+
+/** The query that compares what is owed with what is held. @param given what is held of days that are not read */
+function owed(given: string, which: string): string {
+  return `select * from (
+            select (select coalesce(sum(due_micros), 0) from call_shares) as due,
+                   ${given} + (select coalesce(sum(case when credit_account = 13 then amount_micros else -amount_micros end), 0)
+                    from ledger_transfers where 13 in (debit_account, credit_account) and phase in (1, 3) and ${which}) as held,
+                   (select coalesce(sum(amount_micros), 0) from share_payouts) as paid,
+                   (select coalesce(sum(t.amount_micros), 0) from share_payouts p join ledger_transfers t
+                    on t.account_id = p.beneficiary and t.id = p.transfer_id and t.code = 'share_payout'
+                      and t.amount_micros = p.amount_micros) as moved
+          ) sums where due <> held or paid <> moved`;
+}
