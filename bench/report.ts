@@ -21,7 +21,8 @@ export type Part =
   | 'q'
   | 'r'
   | 's'
-  | 't';
+  | 't'
+  | 'u';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -34,6 +35,7 @@ export interface ComparedLine extends Comparison {
     | 'calls/s'
     | 'challenges/s'
     | 'rounds/s'
+    | 'rows/s'
     | 'readings/s'
     | 'messages/s'
     | 'ms'
@@ -79,6 +81,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   r: '(r) messages of a webhook, each stored and noted : the same signed posts by standardwebhooks and undici, nothing stored',
   s: '(s) paid routes of an API that is sold by configuration : the same bytes passed on for nothing, and a server with one route',
   t: '(t) paid calls of which one in a hundred is traced to a collector : the same without traces',
+  u: '(u) a shop with a long history : the same with a short one',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast the money path is, as ratios against named opponents that run at the same time on the same
- * machine. `--only a,c` measures some parts, `--quick` only checks that it works, `--deep` lets (j) go on to 20 million
- * past calls, `--json` prints the result for programs, and `--markdown` prints it for `docs/figures.md`.
+ * machine. `--only a,c` measures some parts, `--quick` only checks that it works, `--deep` lets (j) and (u) go on to
+ * 20 million past calls, `--json` prints the result for programs, and `--markdown` prints it for `docs/figures.md`.
  */
 import { parseArgs } from 'node:util';
 import { measureAudit } from './audit.ts';
@@ -12,13 +12,14 @@ import { measureHttpCalls } from './http-calls.ts';
 import { measureJobs } from './jobs.ts';
 import { startLoad } from './load.ts';
 import { measureLockedAccount } from './locked-account.ts';
+import { measureLongHistory } from './long-history.ts';
 import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
 import { measureNames } from './names.ts';
 import { measureMpp } from './paid-mpp.ts';
 import { measurePaidX402 } from './paid-x402.ts';
 import { measurePingBesideAudits } from './ping-beside-audits.ts';
-import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
+import { DEEP_LONG_AGO, DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
 import { measurePrepaid } from './prepaid.ts';
 import { measureRegistry } from './registry.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
@@ -52,9 +53,10 @@ const PARTS: readonly Part[] = [
   'r',
   's',
   't',
+  'u',
 ];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n' +
   '       npm run bench -- --only names --list <file of names>…\n';
 
@@ -86,6 +88,7 @@ const plan = {
   ...base,
   rounds: Number(values.rounds ?? base.rounds),
   pastCalls: values.deep ? DEEP_PAST_CALLS : base.pastCalls,
+  longAgo: { ...base.longAgo, ...(values.deep ? { many: DEEP_LONG_AGO } : {}) },
 };
 const isPart = (name: string): name is Part => PARTS.some((part) => part === name);
 if (!only.every(isPart) || !Number.isInteger(plan.rounds) || plan.rounds < 1) {
@@ -127,6 +130,7 @@ const BESIDE_LOAD = [
   { part: 'o', title: 'the Solana portal against its node', measure: measureSolanaPortal },
   { part: 's', title: 'routes of another API against the same bytes for nothing', measure: measureRoutes },
   { part: 't', title: 'paid calls of which one in a hundred is traced', measure: measureTraces },
+  { part: 'u', title: 'a long history against a short one', measure: measureLongHistory },
 ] as const;
 
 /** Parts that bring a load of their own. */
