@@ -323,16 +323,26 @@ async function sellUnderKill(
   let count = 0;
   const tellBegun = () => begun[count++]?.resolve();
   tellBegun();
+  // Where another server has taken over, nobody tells anything on the one before: who still asked there would do so until a deadline.
+  const isGone = killed.promise.then((next) => {
+    if (next !== replicas) throw new Error('there is no such server any more');
+    return new Promise<never>(() => {});
+  });
+  isGone.catch(() => {});
   const work = Array.from({ length: CALLS }, async (_, index): Promise<Told> => {
     const call = callOf(newName(), { accountId: buyer, mayBeLost: index % 4 !== 3 });
     const begins = index % 2 === 0 ? 0 : 1;
     const ends = index % 4 < 2 ? begins : begins === 0 ? 1 : 0;
     await begun[index - (index % BEGUN_TOGETHER)]?.promise;
     try {
-      const { status } = await replicas[begins].calls.begin(call).finally(tellBegun);
+      const beginning = Promise.race([replicas[begins].calls.begin(call), isGone]);
+      const { status } = await beginning.finally(tellBegun);
       if (status !== 'authorized') return { call, isCharged: false };
-      const ending = index % 3 === 0 ? (await killed.promise)[ends] : replicas[ends];
-      return { call, isCharged: (await ending.calls.finish(captureOf(call))).status === 'done' };
+      const endsLater = index % 3 === 0;
+      const ending = endsLater ? (await killed.promise)[ends] : replicas[ends];
+      const finishing = ending.calls.finish(captureOf(call));
+      const finished = await (endsLater ? finishing : Promise.race([finishing, isGone]));
+      return { call, isCharged: finished.status === 'done' };
     } catch {
       return { call, isCharged: false };
     }
