@@ -3,6 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { keptSeconds, LONG_FROM_SECONDS, listedSeconds } from './test-seconds.ts';
 
+/** A file that imports this starts programs of the server, which are bundled for it. */
+const PROGRAM_PART = 'apps/shop/test/programs.fixture.ts';
 /** A file that imports this starts servers as processes of their own. */
 const SERVER_PART = 'apps/shop/test/fire/server-process.fixture.ts';
 /** Imports that take seconds to start, by path from the root or by the package's name. */
@@ -57,7 +59,7 @@ export function findTestFiles(root: string, picked: readonly string[] = []): Tes
         seconds,
         isSlow,
         needsDatabase: has(DATABASE_PART),
-        needsServer: has(SERVER_PART),
+        needsServer: has(PROGRAM_PART),
         isDeep: has(DEEP_PART),
         isAlone: isLong || path.startsWith(SLOW_FOLDER) || changesProcess(root, parts),
       };

@@ -20,6 +20,7 @@ import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { type MppWorld, startMppWorld } from '../mpp.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
 const PROGRAM = join(import.meta.dirname, 'buyer-program.fixture.ts');
 const folder = mkdtempSync(join(tmpdir(), 'farebox-client-'));
@@ -162,7 +163,7 @@ test('a sandbox is paid by no wallet that was not made for one', async () => {
 /** Runs the program. @returns its answer; null when it was killed while its answer was on the way */
 async function run(environment: Record<string, string>, isKilled: boolean) {
   const program = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', PROGRAM], {
-    env: { PATH: process.env.PATH, FAREBOX_URL: way.url, ...environment },
+    env: { ...SURROUNDINGS, FAREBOX_URL: way.url, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const said = text(program.stdout);

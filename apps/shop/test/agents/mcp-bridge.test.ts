@@ -24,6 +24,7 @@ import { until } from '../fire/until.fixture.ts';
 import { type MppWorld, startMppWorld } from '../mpp.fixture.ts';
 import { type CuttingProxy, openCuttingProxy } from '../operator/cutting-proxy.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
 const MAIN = join(import.meta.dirname, '../../../../packages/mcp-bridge/src/main.ts');
 const services = await loadServices();
@@ -74,6 +75,7 @@ function newFile(): string {
   return join(folder, `${files}.sqlite`);
 }
 const environmentOf = (given: Environment): Environment => ({
+  ...SURROUNDINGS,
   FAREBOX_URL: proxy.url,
   FAREBOX_SPENDING_FILE: newFile(),
   FAREBOX_SANDBOX_WALLET: 'true',

@@ -10,6 +10,7 @@ import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { countingServices, type Script } from '../fire/counting-services.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
 const BRIDGE = join(import.meta.dirname, '../../../../packages/mcp-bridge/src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'farebox-progress-'));
@@ -98,6 +99,7 @@ test('through the bridge, to an agent that asked for it', async () => {
     command: process.execPath,
     args: [BRIDGE],
     env: {
+      ...SURROUNDINGS,
       FAREBOX_URL: server.url,
       FAREBOX_API_KEY: await server.key('10'),
       FAREBOX_SPENDING_FILE: join(folder, 'spending.sqlite'),

@@ -25,6 +25,7 @@ import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { METHODS, type Method, type MppWorld, receiptOf, startMppWorld } from '../mpp.fixture.ts';
 import { jsonOf, startUpstreams } from '../server.fixture.ts';
 import { openStorefront, type Storefront } from '../storefront.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { USDC } from '../x402.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
@@ -225,7 +226,7 @@ describe('the mppx command line', () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   const environment = () => ({
-    PATH: process.env.PATH ?? '',
+    ...SURROUNDINGS,
     HOME: folder,
     MPPX_PRIVATE_KEY: key,
     NODE_NO_WARNINGS: '1',

@@ -11,6 +11,7 @@ import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { pack } from '../../../../scripts/pack.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { link, unpack } from '../unpacked.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
@@ -76,6 +77,7 @@ describe('a shop outside of the repository', () => {
     shop = fork(join(folder, 'shop.ts'), {
       cwd: folder,
       env: {
+        ...SURROUNDINGS,
         DATABASE_URL: database.url,
         FAREBOX_SECRET: 'a-secret-of-a-shop-outside-of-the-repository',
         PORT: String(await freePort()),

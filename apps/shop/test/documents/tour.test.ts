@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { until } from '../fire/until.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const START_MS = 600_000;
@@ -73,7 +74,7 @@ before(async () => {
   const port = String(await freePort());
   values.set('127.0.0.1:8402', `127.0.0.1:${port}`);
   environment = {
-    PATH: process.env.PATH ?? '',
+    ...SURROUNDINGS,
     HOME: home,
     FAREBOX_DATA_DIR: join(folder, '.farebox'),
     FAREBOX_HOME: join(folder, 'client'),

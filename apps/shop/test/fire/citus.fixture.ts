@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectDatabase, type Database } from '../../../../packages/core/src/db/connection.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { until } from './until.fixture.ts';
 
 const { CITUS_URL } = process.env;
@@ -148,7 +149,7 @@ async function workerAt(
 function runCommand(url: string, killAt?: string): Promise<string> {
   const args = ['--disable-warning=ExperimentalWarning', COMMAND, '--preview', '--shards', '4'];
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, DATABASE_URL: url, FAREBOX_SECRET: 'a secret of the tests of Citus' },
+    env: { ...SURROUNDINGS, DATABASE_URL: url, FAREBOX_SECRET: 'a secret of the tests of Citus' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';

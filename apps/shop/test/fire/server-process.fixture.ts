@@ -1,14 +1,15 @@
 /** The server as a process of its own, as its package starts it: `npm test` bundles it once, and names the program. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
+import { programOf } from '../programs.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
 const WORDS_CHARACTERS = 200_000;
 const LAST_WORDS_CHARACTERS = 4_000;
 /** Between our look for a free port and its start another process may take it. */
 const PORTS_TRIED = 5;
-const MAIN = process.env.TEST_SERVER_PROGRAM ?? join(import.meta.dirname, '../../src/main.ts');
+const MAIN = programOf('main');
 
 export interface ServerProcess {
   url: string;
@@ -47,7 +48,7 @@ async function start(
 ): Promise<ServerProcess> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
     env: {
-      ...inherited('PATH', 'NODE_COMPILE_CACHE'),
+      ...SURROUNDINGS,
       HOST: '127.0.0.1',
       PORT: String(await freePort()),
       FAREBOX_SECRET: 'a-secret-of-the-tests-and-of-nothing-else',
@@ -95,13 +96,4 @@ async function start(
       return code ?? null;
     },
   };
-}
-
-function inherited(...names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
 }

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
-const COMMAND = join(import.meta.dirname, '../../src/commands/books.ts');
+const COMMAND = programOf('commands/books');
 
 let database: TestDatabase;
 before(async () => {
@@ -18,7 +19,7 @@ after(() => database?.close());
 function startBooks() {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', COMMAND], {
     env: {
-      PATH: process.env.PATH,
+      ...SURROUNDINGS,
       DATABASE_URL: database.url,
       FAREBOX_SECRET: 'a secret of the tests of the books',
     },

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
@@ -26,11 +26,14 @@ import { lookAtMail } from '../../src/doctor/mail.ts';
 import { lookAtDocuments, lookAtOperators } from '../../src/doctor/people.ts';
 import { lookAtTls, type Names } from '../../src/doctor/public-address.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from '../x402.fixture.ts';
 import { openForwardingProxy } from './forwarding-proxy.fixture.ts';
 
-const RUN = join(import.meta.dirname, '../../../../packages/sandbox/src/run.ts');
+const ROOT = join(import.meta.dirname, '../../../..');
+const RUN = join(ROOT, 'packages/sandbox/src/run.ts');
 const TOKEN = 'the-token-of-the-desk-in-this-test';
 const CARD_KEY = 'sk_test_of_the_doctor_tests';
 /** Longer than any look takes on a machine that is busy; a peer that stays silent is waited for so long. */
@@ -479,10 +482,10 @@ describe('the command', () => {
   async function doctor(change: Record<string, string>, ...args: string[]) {
     const child = spawn(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', RUN, 'apps/shop/src/commands/doctor.ts', ...args],
+      ['--disable-warning=ExperimentalWarning', RUN, relative(ROOT, programOf('commands/doctor')), ...args],
       {
         env: {
-          PATH: process.env.PATH,
+          ...SURROUNDINGS,
           ...environment,
           DATABASE_URL: '',
           FAREBOX_DATA_DIR: folder,

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { DATA_LIST_NAMES, definitionOf } from '../../../../packages/catalogue/src/data-lists/definitions.ts';
 import { loadServices } from '../../../../packages/catalogue/src/services/registry.ts';
@@ -25,10 +25,13 @@ import {
   SANDBOX_SALES,
 } from '../../../../packages/sandbox/src/upstreams/server.ts';
 import { newWallet, startScriptedNode } from '../../../../packages/yield/src/solana/scripted-node.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
 import { jsonOf, startUpstreams } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
-const RUN = join(import.meta.dirname, '../../../../packages/sandbox/src/run.ts');
-const COMMAND = 'apps/shop/src/commands/probe.ts';
+const ROOT = join(import.meta.dirname, '../../../..');
+const RUN = join(ROOT, 'packages/sandbox/src/run.ts');
+const COMMAND = relative(ROOT, programOf('commands/probe'));
 const DOUBLES = ['hackernews', 'binance', 'frankfurter', 'kraken', 'firms', 'kalshi'] as const;
 /** No name is known, so that a test asks nobody in the world. */
 const NO_NAMES = `data:text/javascript,import dns from 'node:dns';
@@ -56,7 +59,7 @@ async function probe(environment: Record<string, string>, ...args: string[]) {
     ['--disable-warning=ExperimentalWarning', '--import', NO_NAMES, RUN, COMMAND, ...args],
     {
       env: {
-        PATH: process.env.PATH,
+        ...SURROUNDINGS,
         FAREBOX_DATA_DIR: folder,
         SOURCE_TERMS_ACCEPTED: 'binance,kraken',
         ...environment,

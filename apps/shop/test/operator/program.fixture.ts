@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 
 /** Runs a command of the shop to its end. @returns its exit code, and what it wrote to standard output */
 export async function runProgram(
@@ -8,7 +9,7 @@ export async function runProgram(
   environment: Record<string, string> = {},
 ): Promise<{ code: number | null; out: string }> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...SURROUNDINGS, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let out = '';

@@ -1,9 +1,9 @@
 /** Operators who sign in at a provider: who is let in, as what, for how long, and what an attacker gets. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { includes, OPERATOR_ROUTES, ROLES } from '../../../../packages/core/src/operator/roles.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { runProgram } from './program.fixture.ts';
 import { atProvider, PAGE, type Surfer, signIn, surfer } from './sign-in.fixture.ts';
@@ -14,7 +14,7 @@ import {
   type Told,
 } from './sign-in-provider.fixture.ts';
 
-const OPERATORS = join(import.meta.dirname, '../../src/commands/operators.ts');
+const OPERATORS = programOf('commands/operators');
 const TOKEN = 'an-operators-token-of-the-tests';
 const ROLES_OF_TESTS = [
   'email=ann@example.com:admin',

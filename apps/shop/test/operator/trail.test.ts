@@ -8,11 +8,12 @@ import { after, before, test } from 'node:test';
 import { auditLines, verifyAudit } from '../../../../packages/core/src/operator/audit-chain.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { runProgram } from './program.fixture.ts';
 
 const TOKEN = 'an-operators-token-of-the-tests';
-const COMMAND = join(import.meta.dirname, '../../src/commands/operators.ts');
+const COMMAND = programOf('commands/operators');
 
 let database: TestDatabase;
 let server: TestServer;

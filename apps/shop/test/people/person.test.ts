@@ -19,10 +19,12 @@ import { secretsOf } from '../../../../packages/core/src/secrets/secrets.ts';
 import { type Mailbox, startMailbox } from '../../../../packages/sandbox/src/mailbox/mailbox.ts';
 import { DECLARED } from '../../src/app.ts';
 import { type CardWorld, startCardWorld } from '../cards.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { type Customer, customer, operate, rowsWith, TOKEN, whereStands } from './people.fixture.ts';
 
-const COMMAND = join(import.meta.dirname, '../../src/commands/person.ts');
+const COMMAND = programOf('commands/person');
 const SECRET = 'the secret of the tests of persons and erasures';
 const CREDITS = '/api/m2m/credits';
 
@@ -53,7 +55,7 @@ after(async () => {
 function person(args: readonly string[], environment: Record<string, string> = {}) {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', COMMAND, ...args], {
     env: {
-      PATH: process.env.PATH,
+      ...SURROUNDINGS,
       DATABASE_URL: world.database.url,
       FAREBOX_SECRET: SECRET,
       FAREBOX_DATA_DIR: folder,

@@ -15,6 +15,7 @@ import { decodeReserve, type Reserve } from '../../../../packages/yield/src/sola
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
 import { jsonOf, startTestServer } from '../server.fixture.ts';
+import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { type SolanaYieldWorld, startSolanaYieldWorld } from './solana-yield.fixture.ts';
 
 const USDC = 1_000_000n;
@@ -180,6 +181,7 @@ test('the program of the README deposits, waits a month and leaves', async () =>
   const earn = async (...words: string[]) => {
     const { stdout } = await promisify(execFile)(process.execPath, [EXAMPLE, ...words], {
       env: {
+        ...SURROUNDINGS,
         SOLANA_KEY: getBase58Decoder().decode(keypair.secretKey),
         SOLANA_RPC_URL: world.chain.url,
         FAREBOX_URL: world.server.url,

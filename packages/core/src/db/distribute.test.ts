@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { StartError } from '@farebox/process/start-error';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
+import { SURROUNDINGS } from '../../../../apps/shop/test/surroundings.fixture.ts';
 import { distribute } from './distribute.ts';
 import { isDistributed, learnDistribution } from './distribution.ts';
 
@@ -32,7 +33,7 @@ test('one PostgreSQL is refused in a sentence, and nothing of it is changed', as
 test('nobody spreads a database without saying that it is a preview', () => {
   const command = join(import.meta.dirname, '../../../../apps/shop/src/commands/distribute.ts');
   const { status, stderr } = spawnSync(process.execPath, [command], {
-    env: { PATH: process.env.PATH, DATABASE_URL: database.url, FAREBOX_SECRET: 'a secret of the tests' },
+    env: { ...SURROUNDINGS, DATABASE_URL: database.url, FAREBOX_SECRET: 'a secret of the tests' },
     encoding: 'utf8',
   });
   assert.equal(status, 2);

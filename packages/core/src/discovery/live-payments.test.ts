@@ -19,6 +19,7 @@ import {
   startUpstreams,
   type TestServer,
 } from '../../../../apps/shop/test/server.fixture.ts';
+import { SURROUNDINGS } from '../../../../apps/shop/test/surroundings.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from '../../../../apps/shop/test/x402.fixture.ts';
 import { loadServices } from '../../../catalogue/src/services/registry.ts';
 import { SEED } from '../../../sandbox/src/accounts.fixture.ts';
@@ -208,7 +209,9 @@ test('the program and the commands of a recipe buy the call by MPP, with the ref
       ),
     );
     const received = await world.received();
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { env: { WALLET_KEY: key } });
+    const { stdout } = await promisify(execFile)(process.execPath, [file], {
+      env: { ...SURROUNDINGS, WALLET_KEY: key },
+    });
     assert.match(stdout, /protocol: 'mpp'/);
     assert.match(stdout, /paid by 0x[0-9a-f]{64}/);
     assert.equal((await world.received()) - received, 100_000n);
@@ -222,7 +225,7 @@ test('the program and the commands of a recipe buy the call by MPP, with the ref
       const [npx, name, ...options] = words.map((word) => word.replace(/^'(.*)'$/, '$1'));
       assert.deepEqual([npx, name], ['npx', 'mppx']);
       const paid = await promisify(execFile)(process.execPath, [mppx, ...options, '--include'], {
-        env: { HOME: folder, MPPX_PRIVATE_KEY: key, MPPX_RPC_URL: rpcUrl },
+        env: { ...SURROUNDINGS, HOME: folder, MPPX_PRIVATE_KEY: key, MPPX_RPC_URL: rpcUrl },
       });
       const receipt = /^payment-receipt: (\S+)$/m.exec(paid.stdout)?.[1] ?? '';
       assert.equal(Receipt.deserialize(receipt).method, method, paid.stdout);
@@ -252,7 +255,7 @@ test('the program of a recipe buys the call, with the real client', async () => 
       writeFileSync(file, program);
       const received = await world.received();
       const { stdout } = await promisify(execFile)(process.execPath, [file], {
-        env: { WALLET_KEY: key },
+        env: { ...SURROUNDINGS, WALLET_KEY: key },
       });
       assert.match(stdout, /success: true/);
       assert.match(stdout, /paid by 0x[0-9a-f]{64}/);

@@ -9,6 +9,7 @@ import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentRequirements } from '@x402/core/types';
 import { declareDiscoveryExtension, withBazaar } from '@x402/extensions/bazaar';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { SURROUNDINGS } from '../../../../apps/shop/test/surroundings.fixture.ts';
 import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
 import { startEvmChain } from '../chain/chain.ts';
 import {
@@ -628,7 +629,7 @@ describe('the catalog', () => {
 test('runs as a process of its own', async () => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
     env: {
-      PATH: process.env.PATH,
+      ...SURROUNDINGS,
       FACILITATOR_PORT: '0',
       EVM_RPC_URL: chain.url,
       EVM_KEYS: PRIVATE_KEYS.join(','),

@@ -8,6 +8,7 @@ import { freePort } from '../../../../../packages/process/src/free-port.ts';
 import { openTestDatabase, type TestDatabase } from '../../database.fixture.ts';
 import { until } from '../../fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../../server.fixture.ts';
+import { SURROUNDINGS } from '../../surroundings.fixture.ts';
 import { routesOf } from '../own-api.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../../..');
@@ -56,7 +57,7 @@ for (const [name, program] of Object.entries(SERVERS))
     writeFileSync(file, program);
     const port = await freePort();
     const server: ChildProcess = spawn(process.execPath, [file], {
-      env: { PATH: process.env.PATH, FAREBOX_URL: shop.url, SHOP_A_SECRET: SECRET, PORT: String(port) },
+      env: { ...SURROUNDINGS, FAREBOX_URL: shop.url, SHOP_A_SECRET: SECRET, PORT: String(port) },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     try {
