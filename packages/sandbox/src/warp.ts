@@ -8,18 +8,15 @@ import { passTime } from './chain/lending/pass-time.ts';
 import { connect } from './chain/node.ts';
 import { dataDirOf } from './data-dir.ts';
 import { askSolana } from './solana/ask.ts';
+import { secondsAsked } from './time-asked.ts';
 import { environmentOfRunningWorld } from './world.ts';
 
 const USAGE = 'npm run sandbox:warp -- <days>d, or <hours>h';
-const SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3_600 };
-const MAX_SECONDS = 3_650 * 86_400;
 
 await runCommand(USAGE, async () => {
-  const [asked, ...more] = process.argv.slice(2);
-  const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(asked ?? '') ?? [];
-  const seconds = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN);
-  if (Number.isNaN(seconds) || seconds > MAX_SECONDS || more.length > 0)
-    throw new UsageError('name how much time passes, from 1h to 3650d, such as 180d');
+  const words = process.argv.slice(2);
+  const seconds = secondsAsked(words);
+  if (seconds === null) throw new UsageError('name how much time passes, from 1h to 3650d, such as 180d');
   const environment = environmentOfRunningWorld(process.env);
   if (environment === null)
     throw new StartError(`no sandbox runs on ${dataDirOf(process.env)}; start one with npm start`);
@@ -28,6 +25,6 @@ await runCommand(USAGE, async () => {
     throw new StartError('the running sandbox has no chain of its own: their addresses were configured');
   if (base !== undefined) await passTime(connect(base), seconds);
   if (solana !== undefined) await askSolana(solana, 'sandbox_passInterest', seconds);
-  process.stdout.write(`${asked} passed for the lending protocols and the vault. The clock stayed.\n`);
+  process.stdout.write(`${words[0]} passed for the lending protocols and the vault. The clock stayed.\n`);
   return 0;
 });
