@@ -241,6 +241,13 @@ describe('files that share a process', () => {
     ]);
   });
 
+  test('are given the programs of the server where they start some', () => {
+    const needing = (part: string) => findTestFiles(ROOT, [part]).map(({ needsServer }) => needsServer);
+    assert.deepEqual(needing('test/fire/kill.test'), [true], 'the server');
+    assert.deepEqual(needing('operator/books-command.test'), [true], 'a command');
+    assert.deepEqual(needing('packages/core/src/ledger/money.test'), [false]);
+  });
+
   test('need the same, and change nothing that others see', () => {
     const batches = batchesOf(findTestFiles(ROOT), 2);
     const paths = batches.flatMap((batch) => batch.map(({ path }) => path));

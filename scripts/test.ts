@@ -2,7 +2,7 @@
  * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
  * are processors (one more saved nothing, and made the longest twice as long); files that may share a process do, since
  * most of a short one's time goes into what it imports. Each lane starts a PostgreSQL of its own before its first test file
- * that needs one; servers that tests start as processes are bundled once. With TEST_DATABASE_URL set, the tests that
+ * that needs one; the server and its commands, which tests start as processes, are bundled once. With TEST_DATABASE_URL set, the tests that
  * need a database run once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what
  * takes long; `--deep` runs only what can be run for hours; `--record` writes down, in scripts/test-seconds.json, which
  * files took long; further arguments select files by a part of their path.
