@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { STAYING } from './packages/process/src/node-flags.mjs';
 import {
   fetchTool,
   lockOf,
@@ -222,14 +223,11 @@ const kept = command.install !== 'everything' && {
 };
 // What stays also learns by this channel that we are gone, however we went.
 const stays = name === 'start' || name === 'serve';
-const child = spawn(
-  runtime,
-  ['--disable-warning=ExperimentalWarning', join(root, command.program), ...(command.args ?? []), ...args],
-  {
-    stdio: stays ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-    env: { ...process.env, ...kept, PATH: path },
-  },
-);
+const flags = stays ? STAYING : ['--disable-warning=ExperimentalWarning'];
+const child = spawn(runtime, [...flags, join(root, command.program), ...(command.args ?? []), ...args], {
+  stdio: stays ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
+  env: { ...process.env, ...kept, PATH: path },
+});
 // Ctrl-C goes to the whole group by itself; other signals are passed on, and this process waits for the end.
 process.on('SIGINT', () => {});
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

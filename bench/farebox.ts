@@ -7,6 +7,7 @@ import { grantKey } from '../packages/core/src/keys/trial.ts';
 import { createLedger } from '../packages/core/src/ledger/ledger.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { freePort } from '../packages/process/src/free-port.ts';
+import { STAYING } from '../packages/process/src/node-flags.mjs';
 import { startProgram } from './answering-process.ts';
 import type { Resources } from './resources.ts';
 
@@ -55,7 +56,10 @@ export async function startFarebox(
 ): Promise<string> {
   const { first } = await startProgram<{ baseUrl: string }>(resources, join(ROOT, 'apps/shop/src/main.ts'), {
     environment: { ...serverEnvironment(dataDir, await freePort()), ...settings },
-    execArgv: (process.env.BENCH_SERVER_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== ''),
+    execArgv: [
+      ...STAYING,
+      ...(process.env.BENCH_SERVER_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== ''),
+    ],
   });
   return first.baseUrl;
 }

@@ -6,6 +6,7 @@ import { fork } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepareEmbeddedPostgres, stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
+import { STAYING } from '../../process/src/node-flags.mjs';
 import { StartError } from '../../process/src/start-error.ts';
 import { isWritten, replaceFile } from '../../process/src/whole-file.ts';
 import { dataDirOf } from './data-dir.ts';
@@ -27,7 +28,7 @@ const production = environment.FAREBOX_MODE === 'production';
 const loadsFirst = production ? [] : ['--import', join(import.meta.dirname, 'load-server.ts')];
 const server = fork(join(SERVER, 'main.ts'), process.argv.slice(2), {
   env: environment,
-  execArgv: ['--disable-warning=ExperimentalWarning', ...loadsFirst],
+  execArgv: [...STAYING, ...loadsFirst],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
 // Heard from now on: it may go while the world begins.
@@ -71,6 +72,8 @@ server.on('message', (message: FromServer) => {
   makeFirstKeys()
     .then(async ({ ofDevices, shown }) => {
       announce(baseUrl, shown);
+      // What only the start needed: Node would take it along for minutes.
+      globalThis.gc?.();
       if (ofDevices !== null)
         devices = await startReporting(baseUrl, ofDevices).catch((error: unknown) => {
           throw new Error(

@@ -1,6 +1,7 @@
 /** The sandbox's side of the keeper, the process that runs its nodes. The process itself is `keeper.ts`. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { WAITING } from '../../../process/src/node-flags.mjs';
 
 /** The kind of chain that a node runs. */
 export type Network = 'ethereum' | 'tempo';
@@ -114,7 +115,7 @@ export class NodeKeeper {
       detached: true,
       // The keeper gets nothing else of the environment, which may hold secret keys.
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...COMPILED },
-      execArgv: ['--disable-warning=ExperimentalWarning'],
+      execArgv: [...WAITING],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     const nodes: Running['nodes'] = new Map();

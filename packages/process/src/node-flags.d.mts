@@ -1,0 +1,2 @@
+export const STAYING: readonly string[];
+export const WAITING: readonly string[];

@@ -1,0 +1,13 @@
+/** How Node is started for programs that stay. In JavaScript: the entry of every npm script reads it, on any Node from 18 on. */
+
+const QUIET = '--disable-warning=ExperimentalWarning';
+
+/**
+ * New objects live in two spaces. Left alone they grow to 64 MB each while a program loads, and stay so; with 8 MB they fit into what a
+ * processor has close by, which takes less time as well (`docs/performance-notes.md`). With `--expose-gc` a program may have what only its
+ * start needed taken away when it has started.
+ */
+export const STAYING = [QUIET, '--max-semi-space-size=8', '--expose-gc'];
+
+/** For a small program that waits most of the time. */
+export const WAITING = [QUIET, '--max-semi-space-size=1'];
