@@ -4,6 +4,7 @@
  * once a report that cannot be taken is kept for the owner: a device that is told nothing sends the same again for ever.
  */
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { RateLimit } from '@farebox/core/http/rate-limit';
@@ -94,6 +95,7 @@ export async function openBroker(
 
   const rules = rulesOf({ registry, reporting, leave }, sessions);
   const { Aedes: Library } = await import('aedes');
+  makeNumbersWhenSent();
   const broker = await Library.createBroker(rules);
   broker.on('clientReady', (client) => queueOf(client)?.open());
   broker.on('clientError', (client, error) => {
@@ -131,6 +133,16 @@ export async function openBroker(
 
 function queueOf(client: Client | undefined): PacketQueue | null {
   return client?.conn instanceof PacketQueue ? client.conn : null;
+}
+
+/**
+ * The library's own library for packets would make a buffer of each number that one can have, 12 MB in all, before it sends its
+ * first. A buffer of two bytes is as quickly made as found.
+ */
+function makeNumbersWhenSent(): void {
+  const ofBroker = createRequire(import.meta.resolve('aedes'));
+  const packets: { writeToStream: { cacheNumbers: boolean } } = ofBroker('mqtt-packet');
+  packets.writeToStream.cacheNumbers = false;
 }
 
 /** The fault of a device, where a connection ended for that. What it published wrong was told already. */

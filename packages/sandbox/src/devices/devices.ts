@@ -244,6 +244,8 @@ async function overMqtt(
     keepalive: 60,
     ...(ca === null ? {} : { ca }),
     reconnectPeriod: 2_000,
+    // It would make a buffer of each number of a packet in advance: 12 MB for a handful of packets a minute.
+    writeCache: false,
   });
   client.on('error', (error) => failed(`${deviceId}: ${error.message}`));
   return {
