@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BlockPace, type Pace } from './block-pace.ts';
 import type { FromKeeper, Network, NodeOptions, ToKeeper } from './node-keeper.ts';
+import { post } from './post.ts';
 import { forgetUnpacked, noteRunning, saveState, unpackState, withoutEmptyBlocks } from './state-files.ts';
 import { StuckTransactions } from './stuck-transactions.ts';
 
@@ -261,13 +262,11 @@ async function dumpedState(kind: Kept['kind'], url: string): Promise<Buffer> {
 }
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<unknown> {
-  const answer = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal: AbortSignal.timeout(method === 'anvil_dumpState' ? DUMP_TIMEOUT_MS : RPC_TIMEOUT_MS),
-  });
-  const reply: { result?: unknown; error?: { message: string } } = JSON.parse(await answer.text());
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const withinMs = method === 'anvil_dumpState' ? DUMP_TIMEOUT_MS : RPC_TIMEOUT_MS;
+  const reply: { result?: unknown; error?: { message: string } } = JSON.parse(
+    await post(url, body, withinMs),
+  );
   if (reply.error !== undefined) throw new Error(`${method}: ${reply.error.message}`);
   return reply.result;
 }
