@@ -64,6 +64,7 @@ const SETTINGS = {
   checkpoint_timeout: '15min',
   wal_level: 'replica',
   max_wal_senders: '0',
+  max_logical_replication_workers: '0',
   jit: 'off',
   // Whoever looks into it with psql and forgets a transaction does not hold its locks for ever.
   idle_in_transaction_session_timeout: '60s',

@@ -67,6 +67,8 @@ const ADMIN_TOKEN_FILE = 'admin-token';
 /** The variables that are the same for every sandbox. */
 const PLAIN = {
   LOG_LEVEL: 'warn',
+  // One person tries it out: each connection that PostgreSQL has served holds 8 MB of memory.
+  DATABASE_MAX_CONNECTIONS: '5',
   TRIAL_BUDGET_USD_PER_DAY: 'none',
   // Every caller of a sandbox comes from inside, and every document sends newcomers to the trial.
   TRIAL_ALLOW_INTERNAL: 'true',
