@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { STAYING } from './packages/process/src/node-flags.mjs';
+import { PLAYING, STAYING } from './packages/process/src/node-flags.mjs';
 import {
   fetchTool,
   lockOf,
@@ -223,7 +223,7 @@ const kept = command.install !== 'everything' && {
 };
 // What stays also learns by this channel that we are gone, however we went.
 const stays = name === 'start' || name === 'serve';
-const flags = stays ? STAYING : ['--disable-warning=ExperimentalWarning'];
+const flags = { start: PLAYING, serve: STAYING }[name] ?? ['--disable-warning=ExperimentalWarning'];
 const child = spawn(runtime, [...flags, join(root, command.program), ...(command.args ?? []), ...args], {
   stdio: stays ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
   env: { ...process.env, ...kept, PATH: path },

@@ -1,2 +1,3 @@
 export const STAYING: readonly string[];
+export const PLAYING: readonly string[];
 export const WAITING: readonly string[];

@@ -9,5 +9,8 @@ const QUIET = '--disable-warning=ExperimentalWarning';
  */
 export const STAYING = [QUIET, '--max-semi-space-size=8', '--expose-gc'];
 
+/** For the process that starts the sandbox and plays its parts: it has one user. */
+export const PLAYING = [QUIET, '--max-semi-space-size=2', '--expose-gc'];
+
 /** For a small program that waits most of the time. */
 export const WAITING = [QUIET, '--max-semi-space-size=1'];

@@ -48,6 +48,8 @@ interface Running {
 /** The folder of Node's compile cache; see `bootstrap.mjs`. */
 const { NODE_COMPILE_CACHE } = process.env;
 const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+/** Saved states come and go there, each of megabytes: glibc would keep what they took for each thread by itself. */
+const ONE_HEAP = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
@@ -114,7 +116,7 @@ export class NodeKeeper {
     const keeper = fork(join(import.meta.dirname, 'keeper.ts'), {
       detached: true,
       // The keeper gets nothing else of the environment, which may hold secret keys.
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...COMPILED },
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...ONE_HEAP, ...COMPILED },
       execArgv: [...WAITING],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
