@@ -8,6 +8,7 @@ import { createOrderReconciler } from '../../../../packages/core/src/cards/order
 import type { CardProvider } from '../../../../packages/core/src/cards/provider.ts';
 import { createPurchases } from '../../../../packages/core/src/cards/ways/purchase.ts';
 import { createPurchaseLimits } from '../../../../packages/core/src/cards/ways/purchase-limits.ts';
+import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
 import { secretsOf } from '../../../../packages/core/src/secrets/secrets.ts';
 import { type CardWorld, startCardWorld } from '../cards.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
@@ -502,7 +503,7 @@ test('what was refused is not tried again, whatever the provider would say now',
     recharges,
     nowMs: now,
     report: () => {},
-    debts: createDebts(sql, { ledger, keys, nowMs: now }),
+    debts: createDebts(sql, { ledger, keys, turns: createBucketTurns(world.database), nowMs: now }),
     walks: world.server.app.walks,
     provider: new Proxy(cards.provider, {
       get: (provider, name) => (name === 'charge' ? charge : Reflect.get(provider, name).bind(provider)),
@@ -541,7 +542,7 @@ test('a crash between the charge and the books: whoever looks next finds the cha
     recharges,
     nowMs: now,
     report: () => {},
-    debts: createDebts(sql, { ledger, keys, nowMs: now }),
+    debts: createDebts(sql, { ledger, keys, turns: createBucketTurns(world.database), nowMs: now }),
     walks: world.server.app.walks,
     ledger: { ...ledger, transferWithin: dies },
   });
@@ -595,7 +596,7 @@ test('a charge that was begun in time is not given up by whoever read the order 
     recharges,
     nowMs: ahead,
     report: () => {},
-    debts: createDebts(sql, { ledger, keys, nowMs: ahead }),
+    debts: createDebts(sql, { ledger, keys, turns: createBucketTurns(world.database), nowMs: ahead }),
     walks: world.server.app.walks,
     orders: {
       ...orders,

@@ -1,9 +1,16 @@
 /** A database of its own on a cluster of Citus that is there: `CITUS_URL` leads to any database of its coordinator. */
+import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectDatabase, type Database } from '../../../../packages/core/src/db/connection.ts';
+import {
+  connectDatabase,
+  connectPools,
+  type Database,
+  endPools,
+} from '../../../../packages/core/src/db/connection.ts';
+import { openGrants } from '../../../../packages/core/src/keys/grant.ts';
 import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { until } from './until.fixture.ts';
 
@@ -107,6 +114,31 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
       }
     },
   };
+}
+
+/** Makes keys whose accounts lie on both workers, one on each. */
+export async function keysOnBothWorkers(
+  url: string,
+  of: { buckets: number; amountMicros: bigint },
+): Promise<string[]> {
+  const pools = connectPools(url, 3);
+  const make = openGrants(pools, Date.now, { accountBuckets: of.buckets });
+  const keys = new Map<number, string>();
+  try {
+    await until('accounts on both workers', async () => {
+      const { apiKey } = await make({ amountMicros: of.amountMicros, label: 'test', note: 'test' });
+      const [row] = await pools.sql<{ groupid: number }[]>`
+        select p.groupid from pg_dist_placement p
+        where p.shardid = get_shard_id_for_distribution_column('ledger_accounts', (
+          select bucket from api_keys where digest = sha256(convert_to(${apiKey}, 'UTF8'))))`;
+      assert(row !== undefined);
+      if (row.groupid !== 0) keys.set(row.groupid, apiKey);
+      return keys.size === 2;
+    });
+  } finally {
+    await endPools(pools, 1);
+  }
+  return [...keys.values()];
 }
 
 /** Rolls back what a worker that was killed had prepared for a commit of several servers: a database is not dropped with it. */

@@ -5,11 +5,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { connectPools, endPools } from '../../../../packages/core/src/db/connection.ts';
-import { openGrants } from '../../../../packages/core/src/keys/grant.ts';
+import { connectDatabase } from '../../../../packages/core/src/db/connection.ts';
+import { distribute } from '../../../../packages/core/src/db/distribute.ts';
+import { migrate } from '../../../../packages/core/src/db/migrate.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { type PaymentWorld, paymentHeader, signPayment, startPaymentWorld } from '../x402.fixture.ts';
-import { openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
+import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
 import { assertBooksClosed } from './money.fixture.ts';
 import { assertChargedOnce, endOpenCalls, type NamedCallers, namedCallers } from './named-callers.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
@@ -47,28 +49,6 @@ const start = async () => {
   return server;
 };
 
-/** Keys whose accounts lie on both workers. */
-async function keysOnBothWorkers(): Promise<string[]> {
-  const pools = connectPools(database.url, 3);
-  const make = openGrants(pools, Date.now, { accountBuckets: BUCKETS });
-  const keys = new Map<number, string>();
-  try {
-    await until('accounts on both workers', async () => {
-      const { apiKey } = await make({ amountMicros: GRANT, label: 'test', note: 'test' });
-      const [row] = await pools.sql<{ groupid: number }[]>`
-        select p.groupid from pg_dist_placement p
-        where p.shardid = get_shard_id_for_distribution_column('ledger_accounts', (
-          select bucket from api_keys where digest = sha256(convert_to(${apiKey}, 'UTF8'))))`;
-      assert(row !== undefined);
-      if (row.groupid !== 0) keys.set(row.groupid, apiKey);
-      return keys.size === 2;
-    });
-  } finally {
-    await endPools(pools, 1);
-  }
-  return [...keys.values()];
-}
-
 /** What was answered was charged, once, and nothing else was. */
 async function assertCharged(sellers: ReadonlyMap<string, readonly NamedCallers[]>): Promise<void> {
   await endOpenCalls(database.sql);
@@ -78,6 +58,39 @@ async function assertCharged(sellers: ReadonlyMap<string, readonly NamedCallers[
     await assertBooksClosed(sql);
   });
 }
+
+test('a cluster that is not ready, or that a server runs on, is refused in a sentence', {
+  skip: withoutCitus,
+}, async () => {
+  const { sql, url } = database;
+  await migrate(sql);
+  const nodes = await sql<{ nodename: string; nodeport: number; groupid: number }[]>`
+    select nodename, nodeport, groupid from pg_dist_node order by groupid`;
+  const steps: string[] = [];
+  const refused = (on: typeof sql, why: RegExp) =>
+    assert.rejects(
+      distribute(on, { shards: 4, report: (step) => steps.push(step) }),
+      (error) => error instanceof StartError && why.test(error.message),
+    );
+  await sql`insert into replicas (started_at, seen_at) values (now(), now())`;
+  await refused(sql, /a server runs on this database/);
+  await sql`delete from replicas`;
+  const [coordinator, worker] = nodes;
+  assert(coordinator !== undefined && worker !== undefined);
+  const atWorker = new URL(url);
+  [atWorker.hostname, atWorker.port] = [worker.nodename, String(worker.nodeport)];
+  const other = connectDatabase(String(atWorker), 1);
+  await refused(other, /leads to a worker/).finally(() => other.end({ timeout: 1 }));
+  for (const { nodename, nodeport } of nodes.slice(1))
+    await sql`select citus_remove_node(${nodename}, ${nodeport})`;
+  await refused(sql, /Citus has no workers/);
+  await sql`select citus_remove_node(${coordinator.nodename}, ${coordinator.nodeport})`;
+  await refused(sql, /does not know the address of its coordinator/);
+  await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
+  for (const { nodename, nodeport } of nodes.slice(1))
+    await sql`select citus_add_node(${nodename}, ${nodeport})`;
+  assert.doesNotMatch(steps.join('\n'), /spread|copy/, 'nothing was spread');
+});
 
 test('the command goes on where it was killed, and finds nothing more to do', {
   skip: withoutCitus,
@@ -100,7 +113,7 @@ test('calls are sold on both workers, and a payment on a chain at the coordinato
 }, async () => {
   const { url } = await start();
   const sellers = new Map<string, NamedCallers[]>();
-  for (const key of await keysOnBothWorkers()) {
+  for (const key of await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT })) {
     const callers = namedCallers(url, key);
     sellers.set(key, [callers]);
     await callers.buyAtOnce(CALLERS, 2, () => true);
@@ -147,7 +160,9 @@ test('calls are sold on both workers, and a payment on a chain at the coordinato
 test('two replicas sell while a worker is killed and comes back', { skip: withoutCitus }, async (t) => {
   const urls = [servers[0]?.url ?? '', (await start()).url];
   const sellers = new Map(
-    (await keysOnBothWorkers()).map((key) => [key, urls.map((url) => namedCallers(url, key))] as const),
+    (await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT })).map(
+      (key) => [key, urls.map((url) => namedCallers(url, key))] as const,
+    ),
   );
   const all = [...sellers.values()].flat();
   const soldBy = (count: number) => all.every(({ sold }) => sold.length >= count);

@@ -1,6 +1,7 @@
 /** Getting a key, spending within its caps, replacing and ending it: over HTTP. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { until } from '../fire/until.fixture.ts';
@@ -314,7 +315,8 @@ test('a rotated key is forgotten after 90 days where nothing names it, and buys 
   const prefixes = [key, second, third].map((each) => each.slice(0, 12));
 
   nowMs = START_MS + 90 * DAY_MS - 1;
-  const forget = () => Promise.all([server, other].map(({ app }) => app.keys.forgetRotated()));
+  const forget = () =>
+    Promise.all([server, other].map(({ app }) => app.keys.forgetRotated(createBucketTurns(database))));
   await forget();
   assert.deepEqual(await rowsOf(known.accountId), prefixes);
   nowMs = START_MS + 90 * DAY_MS;
@@ -352,7 +354,7 @@ test('what stays does not keep what comes after it from being forgotten', async 
     insert into key_addresses (key_id, digest, seen_at)
     select id, '\\x00', now() from made order by id limit 600`;
   nowMs = START_MS + 90 * DAY_MS;
-  await server.app.keys.forgetRotated();
+  await server.app.keys.forgetRotated(createBucketTurns(database));
   assert.equal((await rowsOf(accountId)).length, 601);
 });
 

@@ -91,6 +91,7 @@ const IMPERSONAL: Record<string, readonly [because: string, ...columns: string[]
   ledger_days: ['digests of days', 'transfers_digest', 'moves_digest', 'digest'],
   ledger_days_head: ['a digest', 'digest'],
   ledger_transfers: ['the kind of transfer', 'code'],
+  ledger_transfers_heard: ['the kind of transfer, and a copy of its note for a minute', 'code', 'note'],
   lifted_bounds: ['numbers of accounts, or wallets of a chain', 'root_buyer'],
   lost_gas: ['wallets of a chain, for a day', 'network', 'payer', 'factory'],
   managed_wallet_events: ['the kind of event', 'action'],

@@ -1,10 +1,12 @@
 /** Card money, put together: what `app.ts` needs to know of it. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Database } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { FirstCall } from '../keys/key-usage.ts';
 import type { Keys } from '../keys/keys.ts';
+import type { BucketTurns } from '../ledger/bucket-turns.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { Secrets } from '../secrets/secrets.ts';
@@ -65,6 +67,8 @@ export interface Cards {
 
 export interface CardParts {
   sql: Database;
+  turns: BucketTurns;
+  distribution: DistributionNote;
   settings: Pick<Parameters<typeof createCardProvider>[0], 'url' | 'secrets'> & {
     rechargesPerDay: number;
     unpaidRetentionDays: number;
@@ -109,6 +113,8 @@ export function openCards(parts: CardParts): Cards {
   const common = { sql, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
   const recharges = createAutoRecharges(sql, {
     ...common,
+    turns: parts.turns,
+    distribution: parts.distribution,
     reconcile,
     mailer: parts.mailer,
     maxPerDay: rechargesPerDay,

@@ -2,6 +2,7 @@ import type { Transaction } from '../db/connection.ts';
 import type { Configured } from '../declared.ts';
 import type { Job } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
+import { createBucketTurns } from '../ledger/bucket-turns.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { House, Part } from '../part.ts';
@@ -45,7 +46,8 @@ export function openCardMoney(
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): CardMoney {
   const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
-  const debts = createDebts(house.pools.sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
+  const turns = createBucketTurns(house.pools);
+  const debts = createDebts(house.pools.sql, { ledger: needs.ledger, keys: needs.keys, turns, nowMs });
   const walks = openWalks(house, { ledger: needs.ledger, keys: needs.keys, debts });
   const cards =
     ours.reveal().secretKey === null
@@ -54,6 +56,8 @@ export function openCardMoney(
           ...needs,
           settings: { ...settings, secrets: () => secretsNow(ours) },
           sql: house.pools.sql,
+          turns,
+          distribution: house.pools.distribution,
           debts,
           walks,
           baseUrl,

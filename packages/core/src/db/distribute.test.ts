@@ -7,7 +7,8 @@ import { StartError } from '@farebox/process/start-error';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
 import { SURROUNDINGS } from '../../../../apps/shop/test/surroundings.fixture.ts';
 import { distribute } from './distribute.ts';
-import { isDistributed, learnDistribution } from './distribution.ts';
+import { isDistributed, learnDistribution, onSpread } from './distribution.ts';
+import { SQL_TEXTS } from './functions.ts';
 
 let database: TestDatabase;
 before(async () => {
@@ -46,4 +47,38 @@ test('one PostgreSQL is known as one, and its batches keep their plans', async (
   assert.equal(database.distribution.isDistributed, false);
   const [row] = await database.commits<{ mode: string }[]>`select current_setting('plan_cache_mode') as mode`;
   assert.equal(row?.mode, 'force_generic_plan');
+});
+
+test('on a spread database no trigger writes a table of the coordinator from within a commit on a worker', () => {
+  const taken = SQL_TEXTS.triggers.flatMap(({ text }) => onSpread(text).taken);
+  assert.deepEqual(taken.map(({ trigger, table }) => `${table} ${trigger}`).sort(), [
+    'ledger_accounts ledger_account_is_low',
+    'ledger_transfers ledger_refund_is_told',
+    'ledger_transfers ledger_transfer_gives_back',
+    'ledger_transfers ledger_transfer_gives_back_a_key',
+    'ledger_transfers ledger_transfer_reverses_shares',
+    'ledger_transfers ledger_transfer_takes_share',
+  ]);
+  for (const { name, text } of SQL_TEXTS.triggers) {
+    const { text: changed } = onSpread(text);
+    assert.match(changed, new RegExp(`FUNCTION ${name}\\(\\)`));
+    assert.doesNotMatch(changed, /TRIGGER[^;]*\sON\s+(ledger_transfers|ledger_accounts)\b/, name);
+  }
+});
+
+test('a worker notes the transfers for which one PostgreSQL has triggers, and one PostgreSQL notes none', async () => {
+  const codesOf = (text: string) =>
+    [...text.matchAll(/NEW\.code (?:IN \(([^)]*)\)|= ('\w+'))/g)].flatMap(([, many, one]) =>
+      [...(many ?? one ?? '').matchAll(/'(\w+)'/g)].map(([, code]) => code),
+    );
+  const conditions = (text: string) =>
+    [...text.matchAll(/\bWHEN \(.*\)$/gm)].map(([condition]) => condition).join(' ');
+  const wanted = SQL_TEXTS.triggers
+    .filter(({ text }) => /TRIGGER[^;]*\sON ledger_transfers\b/.test(text))
+    .flatMap(({ text }) => codesOf(conditions(text)));
+  const noted = SQL_TEXTS.spreadTriggers.flatMap(({ text }) => codesOf(conditions(text)));
+  assert.deepEqual([...new Set(noted)].sort(), [...new Set(wanted)].sort());
+  const here = await database.sql`
+    select 1 from pg_proc where proname in ${database.sql(SQL_TEXTS.spreadTriggers.map(({ name }) => name))}`;
+  assert.equal(here.length, 0);
 });

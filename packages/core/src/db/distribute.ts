@@ -4,8 +4,15 @@
  */
 import { StartError } from '@farebox/process/start-error';
 import type { Database, Transaction } from './connection.ts';
-import { distributeFunctions, SPREAD_LIKE } from './distribution.ts';
-import { SQL_TEXTS, sqlFunctionsOfWeek } from './functions.ts';
+import {
+  allowTriggers,
+  distributeFunctions,
+  OUTBOX,
+  onSpread,
+  runOnSpread,
+  SPREAD_LIKE,
+} from './distribution.ts';
+import { bringSpreadTriggers, SQL_TEXTS, sqlFunctionsOfWeek } from './functions.ts';
 import { inTurn } from './turns.ts';
 
 /** The tables that are spread by their bucket, each with the key that it gets: one that contains the bucket. */
@@ -20,6 +27,8 @@ const SPREAD = [
   { table: 'call_shares', keys: { call_shares_pkey: 'account_id, call_id' } },
   { table: 'settlements', keys: { settlements_pkey: 'account_id, call_id' } },
   { table: 'payments_in_flight', keys: { payments_in_flight_pkey: 'account_id, call_id' } },
+  { table: OUTBOX, keys: { ledger_outbox_pkey: 'account_id, id, phase' } },
+  { table: 'auto_recharge_notices', keys: {} },
 ] as const;
 /** Tables without a bucket that these functions touch: each server has a copy, which all of them write together. */
 const COPIED = [
@@ -74,12 +83,15 @@ export async function distribute(
     say(`copy ${table} to each server`);
     await inTurn(sql, (transaction) => transaction`select create_reference_table(${table})`);
   }
-  if (missing.includes(SPREAD_LIKE)) await takeTrigger(sql, say);
+  await moveTriggers(sql, say);
   for (const { table, keys } of SPREAD) {
     for (const [key, columns] of Object.entries(keys)) await widenKey(sql, { table, key, columns }, say);
     if (missing.includes(table)) await spread(sql, { table, shards }, say);
   }
+  await indexBuckets(sql, say);
   await keepHouseHere(sql, say);
+  for (const trigger of await bringSpreadTriggers(sql))
+    say(`${trigger}: each server notes what the coordinator has to hear`);
   await inTurn(sql, async (transaction) => {
     const names = await functionsThere(transaction);
     for (const name of await distributeFunctions(transaction, names)) say(`let ${name} run on each server`);
@@ -177,22 +189,40 @@ async function spread(
 ): Promise<void> {
   say(`spread ${table} over the servers`);
   await inTurn(sql, async (transaction) => {
-    // A trigger that writes a table of the coordinator fails on a worker, and the call that it belongs to with it.
-    await transaction`set local citus.enable_unsafe_triggers = on`;
+    await allowTriggers(transaction);
     await (table === SPREAD_LIKE
       ? transaction`select create_distributed_table(${table}, 'bucket', shard_count => ${shards}, colocate_with => 'none')`
       : transaction`select create_distributed_table(${table}, 'bucket', colocate_with => ${SPREAD_LIKE})`);
   });
 }
 
-/** Takes away what would write a table of the coordinator from within a call's own commit on a worker, and so let the call fail. */
-async function takeTrigger(sql: Database, say: (step: string) => void): Promise<void> {
-  say(
-    'take the trigger by which kept cards are charged: no card is charged for an account whose balance is low',
-  );
+/** Takes the triggers away that would let a commit on a worker fail, and puts them where the coordinator keeps what it has heard. */
+async function moveTriggers(sql: Database, say: (step: string) => void): Promise<void> {
+  for (const { text } of SQL_TEXTS.triggers) {
+    const moved = onSpread(text);
+    for (const { trigger, table } of moved.taken) {
+      const [there] = await sql`
+        select 1 from pg_trigger where tgrelid = to_regclass(${table}) and tgname = ${trigger} and tgparentid = 0`;
+      if (there === undefined) continue;
+      say(`take the trigger ${trigger} from ${table}: the coordinator hears of it`);
+      await inTurn(sql, async (transaction) => {
+        await allowTriggers(transaction);
+        await transaction`drop trigger if exists ${transaction(trigger)} on ${transaction(table)}`;
+        await runOnSpread(transaction, moved.text);
+      });
+    }
+  }
+}
+
+/** Lets the highest bucket be found at once: jobs do their work bucket by bucket. */
+async function indexBuckets(sql: Database, say: (step: string) => void): Promise<void> {
+  const [there] = await sql`select 1 from pg_class where oid = to_regclass('ledger_accounts_by_bucket')`;
+  if (there !== undefined) return;
+  say('index the buckets of accounts');
   await inTurn(
     sql,
-    (transaction) => transaction`drop trigger if exists ledger_account_is_low on ledger_accounts`,
+    (transaction) =>
+      transaction`create index if not exists ledger_accounts_by_bucket on ledger_accounts (bucket)`,
   );
 }
 

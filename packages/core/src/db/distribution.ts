@@ -6,6 +6,18 @@ import type { Database, Pools, Transaction } from './connection.ts';
 
 /** The first of the tables that are spread: the others lie beside it. */
 export const SPREAD_LIKE = 'ledger_accounts';
+/** What the coordinator has to hear of: a server writes it down in its own commit. Spread as these are. */
+export const OUTBOX = 'ledger_outbox';
+/**
+ * Tables that are spread, whose triggers write tables of the coordinator: these are triggers of the table in which the coordinator keeps
+ * what it has heard. Null: another trigger stands in for them.
+ */
+const HEARD_IN = new Map<string, string | null>([
+  ['ledger_transfers', 'ledger_transfers_heard'],
+  ['ledger_accounts', null],
+]);
+/** One statement of a file that makes a trigger. */
+const TRIGGER = /CREATE (?:OR REPLACE )?TRIGGER\s+(\w+)\s[^;]*?\sON\s+(\w+)\b[^;]*;/g;
 /** The functions that run whole on the server of a bucket, and what they call. */
 const MOVED = ['calls_begin', 'calls_finish_apart'] as const;
 const CALLED = ['call_terms_take'] as const;
@@ -17,14 +29,17 @@ export async function learnDistribution({ sql, commits, distribution }: Pools): 
   if (distribution.isDistributed) commits.options.connection.plan_cache_mode = 'force_custom_plan';
 }
 
-/** Whether the tables of calls are spread over servers. */
-export async function isDistributed(on: Database | Transaction): Promise<boolean> {
+/** Whether the tables of calls are spread over servers; or another of our tables, by its name. */
+export async function isDistributed(
+  on: Database | Transaction,
+  table: string = SPREAD_LIKE,
+): Promise<boolean> {
   const [known] = await on<
     { known: boolean }[]
   >`select to_regclass('pg_catalog.pg_dist_partition') is not null as known`;
   if (known?.known !== true) return false;
   const [row] = await on<{ spread: boolean }[]>`
-    select exists (select 1 from pg_dist_partition where logicalrelid = to_regclass(${SPREAD_LIKE})) as spread`;
+    select exists (select 1 from pg_dist_partition where logicalrelid = to_regclass(${table})) as spread`;
   return row?.spread === true;
 }
 
@@ -65,4 +80,39 @@ export async function distributeFunctions(
     moved.push(name);
   }
   return moved;
+}
+
+/** A trigger with the table that it hangs on. */
+export interface PlacedTrigger {
+  trigger: string;
+  table: string;
+}
+
+/**
+ * The text of a trigger's function for a database that is spread. What would write a table of the coordinator from within a commit on a
+ * worker, and so let it fail, hangs on the table in which the coordinator keeps what it has heard.
+ *
+ * @returns also the triggers that hang elsewhere than on one PostgreSQL, as they are there
+ */
+export function onSpread(text: string): { text: string; taken: readonly PlacedTrigger[] } {
+  const taken: PlacedTrigger[] = [];
+  const changed = text.replace(TRIGGER, (statement, trigger: string, table: string) => {
+    const heardIn = HEARD_IN.get(table);
+    if (heardIn === undefined) return statement;
+    taken.push({ trigger, table });
+    return heardIn === null ? '' : statement.replace(new RegExp(`(\\sON\\s+)${table}\\b`), `$1${heardIn}`);
+  });
+  return { text: changed, taken };
+}
+
+/** Runs the text of a trigger's function, statement by statement: Citus hands what it was told on to servers that take one at a time. */
+export async function runOnSpread(transaction: Transaction, text: string): Promise<void> {
+  await allowTriggers(transaction);
+  await transaction.unsafe(text.replace(TRIGGER, ''));
+  for (const [statement] of text.matchAll(TRIGGER)) await transaction.unsafe(statement);
+}
+
+/** Lets a transaction make and drop triggers of tables that are spread. Ours write nothing but what lies beside the row. */
+export async function allowTriggers(transaction: Transaction): Promise<void> {
+  await transaction`set local citus.enable_unsafe_triggers = on`;
 }

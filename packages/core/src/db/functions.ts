@@ -11,7 +11,8 @@
  *
  * `name.v2.sql` is the function of a trigger, with the trigger. Every writer runs it, whatever its version, so it has one
  * text at a time, and the highest number stays: a replica of an older version that starts late leaves it alone. Like a
- * migration it must suit the version before it.
+ * migration it must suit the version before it. `name.spread.v1.sql` is one for databases that are spread over servers alone
+ * (`distribution.ts`).
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -19,12 +20,12 @@ import { basename, join } from 'node:path';
 import { StartError } from '@farebox/process/start-error';
 import { arrayLiteral } from './array-literal.ts';
 import type { Database, Transaction } from './connection.ts';
-import { distributeFunctions } from './distribution.ts';
+import { distributeFunctions, isDistributed, OUTBOX, onSpread, runOnSpread } from './distribution.ts';
 import type { SqlFragment } from './sql-fragment.ts';
 import { inTurn } from './turns.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const FILE = /(?:^|[/\\])functions[/\\][a-z_]+(?:\.v[1-9]\d*)?\.sql$/;
+const FILE = /(?:^|[/\\])functions[/\\][a-z_]+(?:(?:\.spread)?\.v[1-9]\d*)?\.sql$/;
 const CHECKSUM_DIGITS = 12;
 const TABLE_OF_WEEK = /\b([a-z_]+)__week\b/g;
 /** For so long a function stays that no process calls any more: an upgrade may be taken back for as long. */
@@ -52,6 +53,8 @@ export interface SqlTexts {
   /** By the names that they have in files. */
   functions: ReadonlyMap<string, SqlFunction>;
   triggers: readonly SqlTrigger[];
+  /** Those that only a database has that is spread over servers. */
+  spreadTriggers: readonly SqlTrigger[];
 }
 
 /**
@@ -63,13 +66,15 @@ export interface SqlTexts {
 export function sqlTextsOf(files: readonly (readonly [file: string, text: string])[]): SqlTexts {
   const texts = new Map<string, string>();
   const triggers: SqlTrigger[] = [];
+  const spreadTriggers: SqlTrigger[] = [];
   const names = new Set<string>();
   for (const [file, text] of files) {
-    const [name = '', number] = file.replace(/\.sql$/, '').split('.v');
+    const [given = '', number] = file.replace(/\.sql$/, '').split('.v');
+    const name = given.replace(/\.spread$/, '');
     if (names.has(name)) throw new Error(`two files are the function ${name}`);
     names.add(name);
     if (number === undefined) texts.set(name, text);
-    else triggers.push({ name, number: Number(number), text });
+    else (given === name ? triggers : spreadTriggers).push({ name, number: Number(number), text });
   }
   const functions = new Map<string, SqlFunction>();
   /** The versions of those that may be made for a week. */
@@ -104,7 +109,8 @@ export function sqlTextsOf(files: readonly (readonly [file: string, text: string
     return made;
   }
   for (const name of [...texts.keys()].sort()) named(name, []);
-  return { functions, triggers: triggers.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+  const byName = (a: SqlTrigger, b: SqlTrigger) => (a.name < b.name ? -1 : 1);
+  return { functions, triggers: triggers.sort(byName), spreadTriggers: spreadTriggers.sort(byName) };
 }
 
 /** The texts of this version. */
@@ -135,22 +141,46 @@ export function sqlFunctionFragment(name: string): SqlFragment {
  */
 export async function bringSqlTexts(sql: Database, texts: SqlTexts = SQL_TEXTS): Promise<void> {
   // Each trigger in a commit of its own: it takes a lock on its table.
+  const isSpread = await isDistributed(sql);
   for (const trigger of texts.triggers)
-    await inTurn(sql, (transaction) => bringTrigger(transaction, trigger));
+    await inTurn(sql, (transaction) =>
+      bringTrigger(transaction, isSpread ? { ...trigger, text: onSpread(trigger.text).text } : trigger),
+    );
+  if (isSpread) await bringSpreadTriggers(sql, texts);
   await inTurn(sql, async (transaction) => {
     await bringFunctions(transaction, [...texts.functions.values()]);
     await dropUnwanted(transaction);
   });
 }
 
-async function bringTrigger(transaction: Transaction, { name, number, text }: SqlTrigger): Promise<void> {
+/**
+ * Creates the triggers that only a database has that is spread, once what they write to is spread too.
+ *
+ * @returns the names of those that were brought now
+ */
+export async function bringSpreadTriggers(
+  sql: Database,
+  { spreadTriggers }: SqlTexts = SQL_TEXTS,
+): Promise<string[]> {
+  if (!(await isDistributed(sql, OUTBOX))) return [];
+  const brought: string[] = [];
+  for (const trigger of spreadTriggers) {
+    const isNew = await inTurn(sql, (transaction) => bringTrigger(transaction, trigger));
+    if (isNew) brought.push(trigger.name);
+  }
+  return brought;
+}
+
+async function bringTrigger(transaction: Transaction, { name, number, text }: SqlTrigger): Promise<boolean> {
   const [known] = await transaction<{ text_number: number }[]>`
     select text_number from sql_triggers where name = ${name}`;
-  if (known !== undefined && known.text_number >= number) return;
-  await transaction.unsafe(text);
+  if (known !== undefined && known.text_number >= number) return false;
+  if (await isDistributed(transaction)) await runOnSpread(transaction, text);
+  else await transaction.unsafe(text);
   await transaction`
     insert into sql_triggers (name, text_number) values (${name}, ${number})
     on conflict (name) do update set text_number = excluded.text_number`;
+  return true;
 }
 
 /** The functions of this version for the tables of one week. */

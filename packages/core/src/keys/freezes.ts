@@ -33,9 +33,12 @@ export function createFreezes(sql: Database, now: () => string): Freezes {
       const gone = await transaction`
         delete from account_freezes where account_id = ${String(accountId)} and cause = ${cause} returning cause`;
       if (gone.length === 0) return false;
-      await transaction`
-        update api_keys set status = 'active' where account_id = ${String(accountId)} and status = 'frozen'
-          and not exists (select 1 from account_freezes f where f.account_id = ${String(accountId)})`;
+      // Asked by itself: where a database is spread, keys lie on other servers than freezes.
+      const others = await transaction`
+        select 1 from account_freezes where account_id = ${String(accountId)} limit 1`;
+      if (others.length === 0)
+        await transaction`
+          update api_keys set status = 'active' where account_id = ${String(accountId)} and status = 'frozen'`;
       return true;
     },
 

@@ -1,5 +1,5 @@
 import type { Configured } from '../declared.ts';
-import { untilNoneIsDue } from '../jobs/schedule.ts';
+import { createBucketTurns } from '../ledger/bucket-turns.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
@@ -38,6 +38,7 @@ export function openKeys(
   const { nowMs, baseUrl, firstCall, addressOf } = house;
   const { sql } = house.pools;
   const keys = createKeys(sql, nowMs);
+  const turns = createBucketTurns(house.pools);
   const { ledger, secrets } = needs;
   const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal } = settings;
   const trials = createTrials(sql, { keys, ledger, secrets, nowMs, budgetMicrosPerDay });
@@ -72,16 +73,16 @@ export function openKeys(
         name: 'release-caps',
         intervalMs: 60_000,
         run: async (stopping) =>
-          void (await untilNoneIsDue(
+          void (await turns.each(
             CAPS_RELEASED_AT_ONCE,
-            () => keys.releaseCaps(CAPS_RELEASED_AT_ONCE),
+            (bucket) => keys.releaseCaps(CAPS_RELEASED_AT_ONCE, bucket),
             stopping,
           )),
       },
       {
         name: 'forget-rotated-keys',
         intervalMs: 3_600_000,
-        run: (stopping) => keys.forgetRotated(stopping),
+        run: (stopping) => keys.forgetRotated(turns, stopping),
       },
     ],
   };

@@ -1,7 +1,9 @@
 /** Rotation of keys: how often, and how long the rows of the old ones stay. */
+
+import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
-import { untilNoneIsDue } from '../jobs/schedule.ts';
+import type { BucketTurns } from '../ledger/bucket-turns.ts';
 import { type NewApiKey, newApiKey } from './api-key.ts';
 
 const DAY_MS = 86_400_000;
@@ -23,7 +25,7 @@ export interface Rotations {
    * Forgets keys that were ended by a rotation 90 days ago, in short steps. One that an order, an operator's act or
    * anything else but a call names stays. A call keeps the number of its key.
    */
-  forgetRotated(stopping?: AbortSignal): Promise<void>;
+  forgetRotated(turns: BucketTurns, stopping?: AbortSignal): Promise<void>;
 }
 
 export function createRotations(sql: Database, nowMs: () => number): Rotations {
@@ -56,15 +58,18 @@ export function createRotations(sql: Database, nowMs: () => number): Rotations {
       });
     },
 
-    async forgetRotated(stopping) {
+    async forgetRotated(turns, stopping) {
       const until = at(-ROTATED_KEPT_MS);
-      let last = { rotated_at: '-infinity', id: '0' };
       // What stays must not keep a step from what comes after it.
-      await untilNoneIsDue(
+      const lasts = new Map<number | null, KeyLooked>();
+      await turns.each(
         KEYS_LOOKED_AT_ONCE,
-        async () => {
-          const looked = await forgetStep(sql, until, last);
-          last = looked.at(-1) ?? last;
+        async (bucket) => {
+          const last = lasts.get(bucket) ?? { rotated_at: '-infinity', id: '0' };
+          const looked = await (bucket === null
+            ? forgetStep(sql, until, last)
+            : forgetStepOf(sql, bucket, { until, last }));
+          lasts.set(bucket, looked.at(-1) ?? last);
           return looked.length;
         },
         stopping,
@@ -89,25 +94,57 @@ async function refuseTooMany(transaction: Transaction, accountId: bigint, nowMs:
   );
 }
 
-/** Looks at the next keys in order of their end, and forgets those that nothing names. */
-async function forgetStep(
+/** A key that was looked at, in the order of their end. */
+interface KeyLooked {
+  rotated_at: string;
+  id: string;
+}
+
+/**
+ * The same for the keys of one bucket, which lie on another server than what may name them. A key that was ended so long ago cannot be named
+ * anew.
+ */
+async function forgetStepOf(
   sql: Database,
-  until: string,
-  last: { rotated_at: string; id: string },
-): Promise<{ rotated_at: string; id: string }[]> {
-  return sql<{ rotated_at: string; id: string }[]>`
+  bucket: number,
+  { until, last }: { until: string; last: KeyLooked },
+): Promise<KeyLooked[]> {
+  const due = await sql<(KeyLooked & { account_id: bigint })[]>`
+    select rotated_at::text as rotated_at, id::text as id, account_id from api_keys
+    where bucket = ${bucket} and rotated_at <= ${until}
+      and (rotated_at, id) > (${last.rotated_at}::text::timestamptz, ${last.id}::bigint)
+    order by api_keys.rotated_at, api_keys.id limit ${KEYS_LOOKED_AT_ONCE}`;
+  if (due.length === 0) return [];
+  const free = await sql<{ id: string }[]>`
+    select d.id::text as id from unnest(
+      ${arrayLiteral(due.map((key) => key.account_id))}::text::bigint[], ${arrayLiteral(due.map((key) => key.id))}::text::bigint[]) as d (account_id, id)
+    where ${unnamed(sql)}`;
+  await sql`
+    delete from api_keys where bucket = ${bucket} and status = 'revoked'
+      and id = any(${arrayLiteral(free.map(({ id }) => id))}::text::bigint[])`;
+  return due;
+}
+
+/** The condition that nothing but a call names a key `d`. */
+function unnamed(sql: Database) {
+  return sql`
+    not exists (select 1 from card_orders o where o.account_id = d.account_id and o.key_id = d.id)
+    and not exists (select 1 from operator_acts a where a.account_id = d.account_id and a.key_id = d.id)
+    and not exists (select 1 from key_links l where l.key_id = d.id)
+    and not exists (select 1 from key_addresses s where s.key_id = d.id)
+    and not exists (select 1 from followed_calls f where f.key_id = d.id and f.state <> 2)`;
+}
+
+/** Looks at the next keys in order of their end, and forgets those that nothing names. */
+async function forgetStep(sql: Database, until: string, last: KeyLooked): Promise<KeyLooked[]> {
+  return sql<KeyLooked[]>`
     with due as (
       select id, account_id, rotated_at from api_keys
       where rotated_at <= ${until} and (rotated_at, id) > (${last.rotated_at}::text::timestamptz, ${last.id}::bigint)
       order by rotated_at, id limit ${KEYS_LOOKED_AT_ONCE} for update skip locked
     ), gone as (
       delete from api_keys k using due d
-      where k.id = d.id and k.status = 'revoked'
-        and not exists (select 1 from card_orders o where o.account_id = d.account_id and o.key_id = d.id)
-        and not exists (select 1 from operator_acts a where a.account_id = d.account_id and a.key_id = d.id)
-        and not exists (select 1 from key_links l where l.key_id = d.id)
-        and not exists (select 1 from key_addresses s where s.key_id = d.id)
-        and not exists (select 1 from followed_calls f where f.key_id = d.id and f.state <> 2)
+      where k.id = d.id and k.status = 'revoked' and ${unnamed(sql)}
     )
     select rotated_at::text as rotated_at, id::text as id from due order by due.rotated_at, due.id`;
 }

@@ -7,6 +7,7 @@ import { Problem } from '../http/problem.ts';
 import type { Keys } from '../keys/keys.ts';
 import { liftBounds } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { bucketOfAccount } from '../ledger/buckets.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { RuleChange, StockDesk } from '../stock/desk.ts';
@@ -256,12 +257,13 @@ async function chargedCall(
   accountId: bigint,
   callId: string,
 ): Promise<Subject & { amountMicros: bigint }> {
+  const bucket = await bucketOfAccount(transaction, accountId);
   const [call] = await transaction<
     { state: number; key_id: bigint | null; price_micros: bigint; revenue: bigint }[]
   >`
     select c.state, c.key_id, c.price_micros, t.credit_account as revenue from calls c
-    join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-    where c.account_id = ${String(accountId)} and c.id = ${callId} for key share of c`;
+    join ledger_transfers t on t.bucket = c.bucket and t.account_id = c.account_id and t.id = c.id and t.phase = 2
+    where c.bucket = ${bucket} and c.account_id = ${String(accountId)} and c.id = ${callId} for key share of c`;
   // Read after the call is locked: a week is sealed when nobody has a call of it.
   await refuseArchived(transaction, callId);
   if (call === undefined) throw new Problem(404, 'NO_SUCH_CALL', 'This account has no such call.');

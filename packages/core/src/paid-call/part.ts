@@ -4,6 +4,8 @@ import { compactWeeks } from '../history/compact-weeks.ts';
 import { dropReleased } from '../history/drop-released.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
+import { createBucketTurns } from '../ledger/bucket-turns.ts';
+import { hearTransfers } from '../ledger/heard-transfers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
 import { type Availability, availabilityOf, NO_CAPABILITY } from '../service/availability.ts';
@@ -42,6 +44,7 @@ export { PAID_CALL };
 const DAY_MS = 86_400_000;
 const ROWS_DROPPED_AT_ONCE = 1_000;
 const SHARES_PAID_AT_ONCE = 500;
+const TRANSFERS_HEARD_AT_ONCE = 100;
 const WEEKS_MADE_EVERY_MS = 600_000;
 const REQUESTS_NOTED_EVERY_MS = 2_000;
 const HISTORY_EVERY_MS = 600_000;
@@ -240,7 +243,10 @@ function openRecords(
   const followedCalls = new FollowedCalls(pools, { nowMs, holder: replica.id });
   const figures = measureServices(sql, nowMs);
   const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
-  return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold: foldSales(sql) };
+  const turns = createBucketTurns(pools);
+  const hear = (stopping?: AbortSignal) =>
+    hearTransfers(pools, { turns, atOnce: TRANSFERS_HEARD_AT_ONCE, stopping });
+  return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold: foldSales(sql), hear, turns };
 }
 
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
@@ -331,13 +337,25 @@ function jobsOf(
     followedCalls,
     figures,
     salesFold,
+    hear,
+    turns,
   }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
   return [
     { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
+    { name: 'hear-of-transfers', intervalMs, run: async (stopping) => void (await hear(stopping)) },
     { name: 'make-weeks-of-calls', intervalMs: WEEKS_MADE_EVERY_MS, run: calls.makeWeeks },
-    dropping('drop-expired-answers', (limit) => calls.dropExpiredAnswers(limit)),
+    {
+      name: 'drop-expired-answers',
+      intervalMs: 60_000,
+      run: async (stopping) =>
+        void (await turns.each(
+          ROWS_DROPPED_AT_ONCE,
+          (bucket) => calls.dropExpiredAnswers(ROWS_DROPPED_AT_ONCE, bucket),
+          stopping,
+        )),
+    },
     dropping('drop-followed-calls', (limit) => followedCalls.dropExpired(limit)),
     { name: 'note-requests', intervalMs: REQUESTS_NOTED_EVERY_MS, run: requests.flush },
     {

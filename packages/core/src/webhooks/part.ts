@@ -1,6 +1,7 @@
 import type { Configured } from '../declared.ts';
 import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
+import { createBucketTurns } from '../ledger/bucket-turns.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { KeyUse } from '../paid-call/paid-call.ts';
 import type { House, Part } from '../part.ts';
@@ -9,7 +10,7 @@ import type { CourierParts } from './courier.ts';
 import { WEBHOOKS } from './declared.ts';
 import { createEventLog, EVENTS_FORGOTTEN_AT_ONCE } from './event-log.ts';
 import { ADDRESSES_FORGOTTEN_AT_ONCE, createKeyUses } from './key-use.ts';
-import { LOW_AT_ONCE, tellOfLowBalances } from './low-balances.ts';
+import { tellOfLowBalances } from './low-balances.ts';
 import { createWebhookMetrics } from './metrics.ts';
 import { missedToday } from './missed.ts';
 import { EVENT_OPERATIONS, WEBHOOK_OPERATIONS } from './operations.ts';
@@ -44,6 +45,7 @@ export function openWebhooks(
   };
   const outbox = createOutbox(sql, { sender, seal, mailer, baseUrl, retentionDays, nowMs, report });
   const log = createEventLog(sql, nowMs, retentionDays);
+  const turns = createBucketTurns(pools);
   const uses = createKeyUses(sql, { secrets, log, retentionDays: addressRetentionDays, nowMs });
   return {
     name: 'webhooks',
@@ -63,8 +65,7 @@ export function openWebhooks(
       {
         name: 'tell-of-low-balances',
         intervalMs: LOW_LOOKED_EVERY_MS,
-        run: async (stopping) =>
-          void (await untilNoneIsDue(LOW_AT_ONCE, () => tellOfLowBalances(sql, { log, nowMs }), stopping)),
+        run: async (stopping) => void (await tellOfLowBalances(sql, { log, turns, stopping, nowMs })),
       },
       {
         name: 'forget-webhook-messages',

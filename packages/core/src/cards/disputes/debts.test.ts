@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../../../apps/shop/test/database.fixture.ts';
 import { createKeys, type Keys } from '../../keys/keys.ts';
+import { createBucketTurns } from '../../ledger/bucket-turns.ts';
 import { createLedger } from '../../ledger/ledger.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import { createDebts } from './debts.ts';
@@ -26,7 +27,12 @@ test('a sweep that is told to stop ends after the account at hand, and the next 
       return keys.thaw(...of);
     },
   };
-  const debts = createDebts(sql, { ledger, keys: stopping as Keys, nowMs: Date.now });
+  const debts = createDebts(sql, {
+    ledger,
+    keys: stopping as Keys,
+    turns: createBucketTurns(database),
+    nowMs: Date.now,
+  });
   for (const note of ['one', 'two', 'three'])
     await sql.begin(async (transaction) => {
       const accountId = await ledger.openAccount(transaction);

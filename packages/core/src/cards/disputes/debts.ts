@@ -1,7 +1,9 @@
+import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
 import { FREEZE_CAUSES, type FreezeCause } from '../../keys/freezes.ts';
 import type { Keys } from '../../keys/keys.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import type { BucketTurns } from '../../ledger/bucket-turns.ts';
 import type { Ledger, Transfer } from '../../ledger/ledger.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 
@@ -56,7 +58,7 @@ export interface Standing {
 
 export function createDebts(
   sql: Database,
-  { ledger, keys, nowMs }: { ledger: Ledger; keys: Keys; nowMs: () => number },
+  { ledger, keys, turns, nowMs }: { ledger: Ledger; keys: Keys; turns: BucketTurns; nowMs: () => number },
 ): Debts {
   const now = () => new Date(nowMs()).toISOString();
 
@@ -153,11 +155,15 @@ export function createDebts(
     async sweep(atOnce, stopping) {
       let collected = 0;
       const failures: unknown[] = [];
-      for (let last = 0n, more = true; more && stopping?.aborted !== true; ) {
-        const due = await collectable(sql, last, atOnce);
-        for (const accountId of due) {
+      const lasts = new Map<number | null, bigint>();
+      const sweepPage = async (bucket: number | null) => {
+        const last = lasts.get(bucket) ?? 0n;
+        const page = await (bucket === null
+          ? collectable(sql, last, atOnce)
+          : collectableOf(sql, bucket, { above: last, atMost: atOnce }));
+        lasts.set(bucket, page.looked.at(-1) ?? last);
+        for (const accountId of page.due) {
           if (stopping?.aborted) break;
-          last = accountId;
           await sql
             .begin(async (transaction) => {
               await hold(transaction, accountId);
@@ -165,8 +171,9 @@ export function createDebts(
             })
             .catch((error: unknown) => void failures.push(error));
         }
-        more = due.length === atOnce;
-      }
+        return page.looked.length;
+      };
+      await turns.each(atOnce, sweepPage, stopping).catch((error: unknown) => void failures.push(error));
       if (failures.length > 0) throw failures[0];
       return collected;
     },
@@ -202,12 +209,36 @@ async function isLookedFor(transaction: Transaction, accountId: bigint): Promise
   return rows.length > 0;
 }
 
+/** Accounts that owe, in order, and those of them that can spend something. */
+interface OwingPage {
+  looked: readonly bigint[];
+  due: readonly bigint[];
+}
+
 /** Accounts above one that owe and can spend something, in order; but those that somebody holds. */
-async function collectable(sql: Database, above: bigint, atMost: number): Promise<bigint[]> {
+async function collectable(sql: Database, above: bigint, atMost: number): Promise<OwingPage> {
   const rows = await sql<{ account_id: bigint }[]>`
     select d.account_id from account_debts d join ledger_accounts a on a.id = d.account_id
     where d.owed_micros > 0 and d.account_id > ${String(above)}
       and a.credits_posted - a.debits_posted - a.debits_pending > 0
     order by d.account_id limit ${atMost} for no key update of a skip locked`;
-  return rows.map(({ account_id }) => account_id);
+  const due = rows.map(({ account_id }) => account_id);
+  return { looked: due, due };
+}
+
+/** The same for those of one bucket, which lie on another server than the debts. */
+async function collectableOf(
+  sql: Database,
+  bucket: number,
+  { above, atMost }: { above: bigint; atMost: number },
+): Promise<OwingPage> {
+  const owing = await sql<{ account_id: bigint }[]>`
+    select account_id from account_debts where owed_micros > 0 and account_id > ${String(above)}
+    order by account_id limit ${atMost}`;
+  const looked = owing.map(({ account_id }) => account_id);
+  if (looked.length === 0) return { looked, due: [] };
+  const able = await sql<{ id: bigint }[]>`
+    select id from ledger_accounts where bucket = ${bucket} and id = any(${arrayLiteral(looked)}::text::bigint[])
+      and credits_posted - debits_posted - debits_pending > 0 order by id`;
+  return { looked, due: able.map(({ id }) => id) };
 }

@@ -4,11 +4,13 @@
  */
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
+import type { BucketTurns } from '../../ledger/bucket-turns.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
 import { isCardDisputed } from '../disputes/disputed-cards.ts';
 import { WITHDRAWN } from '../orders/look.ts';
 import type { OrderStore } from '../orders/orders.ts';
-import { type KeptCard, type KeptCardRow, readKeptCard } from './kept-card.ts';
+import { hold, type KeptCard, type KeptCardRow, readKeptCard } from './kept-card.ts';
 import { ATTEMPTS_COUNTED_MS, type Attempt, limitOf, type Obstacle } from './recharge-limits.ts';
 
 const MINUTE_MS = 60_000;
@@ -33,6 +35,8 @@ export interface RechargeReport {
 
 export interface DueRechargesParts {
   sql: Database;
+  turns: BucketTurns;
+  distribution: DistributionNote;
   orders: Pick<OrderStore, 'insert'>;
   /** Asks the provider to charge an order, and brings the books up to date. */
   reconcile(orderId: string): Promise<unknown>;
@@ -61,7 +65,7 @@ export class DueRecharges {
   async run(stopping?: AbortSignal): Promise<number> {
     let begun = 0;
     const failures: unknown[] = [];
-    await this.#readNotices().catch((error: unknown) => failures.push(error));
+    await this.#readNotices(stopping).catch((error: unknown) => failures.push(error));
     // One that fails stays due: it has had its turn in this round.
     const seen: bigint[] = [];
     for (let more = true; more && stopping?.aborted !== true; ) {
@@ -80,7 +84,16 @@ export class DueRecharges {
   }
 
   /** Makes accounts due by the notices of debits which saw a balance low while somebody held its recharge. */
-  async #readNotices(): Promise<void> {
+  async #readNotices(stopping?: AbortSignal): Promise<void> {
+    const { turns } = this.#parts;
+    await turns.each(
+      NOTICES_AT_ONCE,
+      (bucket) => (bucket === null ? this.#readAllNotices() : this.#readNoticesOf(bucket)),
+      stopping,
+    );
+  }
+
+  async #readAllNotices(): Promise<number> {
     await this.#parts.sql`
       with noticed as (
         delete from auto_recharge_notices
@@ -91,11 +104,36 @@ export class DueRecharges {
       from (select distinct account_id from noticed) n join ledger_accounts a on a.id = n.account_id
       where r.account_id = n.account_id and r.state = 0
         and a.credits_posted - a.debits_posted < a.low_below_micros`;
+    return 0;
+  }
+
+  /**
+   * The same on a database that is spread, where every debit that leaves a balance low leaves a notice on the account's server. Notices are
+   * struck after what they are for is committed here: whoever dies in between finds them again.
+   *
+   * @returns how many there were
+   */
+  async #readNoticesOf(bucket: number): Promise<number> {
+    const { sql } = this.#parts;
+    const noticed = await sql<{ id: string; account_id: bigint }[]>`
+      select id, account_id from auto_recharge_notices where bucket = ${bucket} limit ${NOTICES_AT_ONCE}`;
+    if (noticed.length === 0) return 0;
+    const accounts = [...new Set(noticed.map(({ account_id }) => account_id))];
+    await sql`
+      update auto_recharges set state = 1
+      where account_id = any(${arrayLiteral(accounts)}::text::bigint[]) and state = 0`;
+    await sql`
+      delete from auto_recharge_notices
+      where bucket = ${bucket} and id = any(${arrayLiteral(noticed.map(({ id }) => id))}::text::uuid[])`;
+    return noticed.length;
   }
 
   async #dueWithout(seen: readonly bigint[]): Promise<bigint[]> {
-    const due = await this.#parts.sql<{ account_id: bigint }[]>`
-      select r.account_id from auto_recharges r join ledger_accounts a on a.id = r.account_id
+    const { sql, distribution } = this.#parts;
+    // An account on another server is held when its turn comes.
+    const account = distribution.isDistributed ? sql`` : sql`join ledger_accounts a on a.id = r.account_id`;
+    const due = await sql<{ account_id: bigint }[]>`
+      select r.account_id from auto_recharges r ${account}
       where r.state = 1 and (r.next_at is null or r.next_at <= ${this.#at()})
         and r.account_id <> all(${arrayLiteral(seen)}::text::bigint[])
       order by r.next_at nulls first limit ${ACCOUNTS_AT_ONCE} for no key update skip locked`;
@@ -125,9 +163,18 @@ export class DueRecharges {
 
   /** Makes a due account idle whose balance is not low any more, because somebody has topped it up. @returns whether it was */
   async #restIfFull(accountId: bigint): Promise<boolean> {
+    const { sql, distribution } = this.#parts;
+    if (distribution.isDistributed)
+      return sql.begin(async (transaction) => {
+        const { balanceMicros } = await hold(transaction, accountId);
+        const { count } = await transaction`
+          update auto_recharges set state = 0, next_at = null, waiting_for = null, changed_at = ${this.#at()}
+          where account_id = ${String(accountId)} and state = 1 and threshold_micros <= ${String(balanceMicros)}`;
+        return count === 1;
+      });
     // One statement holds the account as briefly as a debit does. No debit can come in between, find the row due, leave it
     // so, and be forgotten.
-    const rows = await this.#parts.sql`
+    const rows = await sql`
       with account as (
         select id, credits_posted - debits_posted as balance from ledger_accounts where id = ${String(accountId)}
         for no key update

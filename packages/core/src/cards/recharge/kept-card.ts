@@ -3,6 +3,7 @@
  * balance of its account, so a row is changed only while both are held.
  */
 import type { Transaction } from '../../db/connection.ts';
+import { bucketOfAccount } from '../../ledger/buckets.ts';
 import { type FormerAddress, stillTold } from './former-addresses.ts';
 import type { WaitingFor } from './recharge-limits.ts';
 import type { RechargeSettings } from './recharge-settings.ts';
@@ -57,6 +58,7 @@ export interface KeptCardRow {
 /** An account and its card, locked until the commit. */
 export interface Held {
   accountId: bigint;
+  bucket: number;
   /** Reservations included. */
   balanceMicros: bigint;
   kept: KeptCard | null;
@@ -64,19 +66,21 @@ export interface Held {
 
 /** Locks an account and what is kept for it. */
 export async function hold(transaction: Transaction, accountId: bigint): Promise<Held> {
+  const bucket = await bucketOfAccount(transaction, accountId);
   const [account] = await transaction<{ balance: bigint }[]>`
-    select credits_posted - debits_posted as balance from ledger_accounts where id = ${String(accountId)}
-    for no key update`;
-  if (account === undefined) throw new Error(`there is no account ${accountId}`);
+    select credits_posted - debits_posted as balance from ledger_accounts
+    where bucket = ${bucket} and id = ${String(accountId)} for no key update`;
+  if (bucket === null || account === undefined) throw new Error(`there is no account ${accountId}`);
   const [row] = await transaction<KeptCardRow[]>`
     select * from auto_recharges where account_id = ${String(accountId)} for update`;
-  return { accountId, balanceMicros: account.balance, kept: row === undefined ? null : readKeptCard(row) };
+  const kept = row === undefined ? null : readKeptCard(row);
+  return { accountId, bucket, balanceMicros: account.balance, kept };
 }
 
 /** Writes what is kept for an account that is held, in the state that follows from it. @param nowMs for `changed_at` */
 export async function write(
   transaction: Transaction,
-  { accountId, balanceMicros }: Held,
+  { accountId, bucket, balanceMicros }: Held,
   changed: Omit<KeptCard, 'state'>,
   nowMs: number,
 ): Promise<void> {
@@ -86,7 +90,7 @@ export async function write(
   // First: when the balance is low already, the database makes the row due, which is then written as it must be.
   await transaction`
     update ledger_accounts set low_below_micros = ${watched}
-    where id = ${String(accountId)} and low_below_micros is distinct from ${watched}::bigint`;
+    where bucket = ${bucket} and id = ${String(accountId)} and low_below_micros is distinct from ${watched}::bigint`;
   const columns = {
     state: STATES.indexOf(kept.state),
     threshold_micros: String(kept.thresholdMicros),

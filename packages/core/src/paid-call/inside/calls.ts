@@ -6,6 +6,7 @@ import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.t
 import { sqlFunction } from '../../db/functions.ts';
 import { createWeeks } from '../../db/weeks.ts';
 import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
+import { inBucket } from '../../ledger/bucket-turns.ts';
 import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
 import { GroupCommit } from '../../ledger/group-commit.ts';
 import { bucketNamedByCall } from '../../ledger/transfer-id.ts';
@@ -57,8 +58,13 @@ export interface CallStore {
   heldByEnded(limit: number): Promise<PricedCall[]>;
   /** What is reserved by calls that are running, on all replicas, in micro-USD. */
   reservedMicros(): Promise<bigint>;
-  /** Deletes answers that nobody may ask for any more, at most `limit` of them. @returns how many were deleted */
-  dropExpiredAnswers(limit: number): Promise<number>;
+  /**
+   * Deletes answers that nobody may ask for any more, at most `limit` of them.
+   *
+   * @param bucket of one bucket; null, or not given: of all
+   * @returns how many were deleted
+   */
+  dropExpiredAnswers(limit: number, bucket?: number | null): Promise<number>;
   /** Makes the weeks ahead that calls will lie in. */
   makeWeeks(): Promise<void>;
   /** How much work waits for the database. */
@@ -163,13 +169,14 @@ export function createCallStore(
     },
 
     makeWeeks: () => weeks.make(nowMs()),
-    async dropExpiredAnswers(limit) {
+    async dropExpiredAnswers(limit, bucket = null) {
+      const here = inBucket(sql, bucket);
       const dropped = await sql`
         with old as (
-          select account_id, id from call_answers where expires_at <= ${now()} order by expires_at limit ${limit}
+          select account_id, id from call_answers where ${here} expires_at <= ${now()} order by expires_at limit ${limit}
           for update skip locked
         )
-        delete from call_answers a using old where a.account_id = old.account_id and a.id = old.id`;
+        delete from call_answers a using old where ${here} a.account_id = old.account_id and a.id = old.id`;
       return dropped.count;
     },
   };
