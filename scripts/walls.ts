@@ -267,7 +267,7 @@ export const CORE: House = {
       knows: [
         'keys/',
         'mail/{mailer,mail-text}.ts',
-        'ledger/{money,transfer-id}.ts',
+        'ledger/{bucket-turns,money,transfer-id}.ts',
         'http/',
         'db/',
         'secrets/secrets.ts',

@@ -76,16 +76,18 @@ async function sell({ id: accountId, bucket }: (typeof accounts)[number]): Promi
   const { sql } = pools;
   const calls = createCallStore(pools, { nowMs: Date.now, answerTtlMs: HOUR_MS });
   const call = {
-    ...{
-      id: newCallId(Date.now(), bucket),
-      accountId,
-      bucket,
-      keyId: null,
-      rail: 'credits',
-      service: 'ping',
-    },
-    ...{ ttlMs: 40_000, priceMicros: PRICE, revenue: 'revenue_credits' as const, identity: null },
-    ...{ onChainIdentity: null, fingerprint: null },
+    id: newCallId(Date.now(), bucket),
+    accountId,
+    bucket,
+    keyId: null,
+    rail: 'credits',
+    service: 'ping',
+    ttlMs: 40_000,
+    priceMicros: PRICE,
+    revenue: 'revenue_credits' as const,
+    identity: null,
+    onChainIdentity: null,
+    fingerprint: null,
   };
   assert.equal((await calls.begin(call)).status, 'authorized');
   const beneficiary = accounts.find(({ id }) => id !== accountId)?.id;
@@ -126,8 +128,12 @@ async function cameOf({ id, bucket }: (typeof accounts)[number], callId: string)
   return { ...row, share: { ...share }, back: { ...back } };
 }
 const ONCE = {
-  ...{ events: 1, messages: 1, given_back: PRICE, trial_is_due: true },
-  ...{ share: { state: 2, due_micros: 0n }, back: { count: 1, micros: SHARE } },
+  events: 1,
+  messages: 1,
+  given_back: PRICE,
+  trial_is_due: true,
+  share: { state: 2, due_micros: 0n },
+  back: { count: 1, micros: SHARE },
 };
 
 test('what the coordinator hears of a refund on a worker is neither lost nor doubled by a kill -9 in between', {
@@ -138,13 +144,14 @@ test('what the coordinator hears of a refund on a worker is neither lost nor dou
   const calls = [await sell(first), await sell(second)] as const;
   for (const { id } of accounts) await watch(id);
   const refund = await ledger.transfer({
-    ...{ id: transferIdFor(`refund:${calls[0]}`), accountId: first.id, phase: 'posted', side: 'credit' },
-    ...{
-      house: 'revenue_credits',
-      amountMicros: PRICE,
-      code: 'call_refund',
-      note: `undelivered call ${calls[0]}`,
-    },
+    id: transferIdFor(`refund:${calls[0]}`),
+    accountId: first.id,
+    phase: 'posted',
+    side: 'credit',
+    house: 'revenue_credits',
+    amountMicros: PRICE,
+    code: 'call_refund',
+    note: `undelivered call ${calls[0]}`,
   });
   assert.equal(refund.status, 'done', 'the worker waits for nobody');
   const server = await new Promise<ServerProcess>((resolve, reject) => {
@@ -193,7 +200,8 @@ test('a price that an operator gives back to an account on a worker is heard of 
     const refund = await fetch(`${url}/admin/api/accounts/${account.id}/refund-call`, {
       method: 'POST',
       headers: {
-        ...{ authorization: `Bearer ${OPERATOR}`, 'content-type': 'application/json' },
+        authorization: `Bearer ${OPERATOR}`,
+        'content-type': 'application/json',
         'idempotency-key': randomUUID(),
       },
       body: JSON.stringify({ reason: 'no good answer', callId }),
@@ -223,10 +231,13 @@ test('a kept card is charged when a balance on a worker falls low, and a new ver
   );
   const orders = createOrderStore(pools.sql, Date.now);
   const charged: bigint[] = [];
-  const { distribution } = pools;
-  const recharges = createAutoRecharges(pools.sql, {
-    ...{ orders, distribution, turns: createBucketTurns(pools), nowMs: Date.now, maxPerDay: 3 },
-    ...{ baseUrl: 'https://farebox.test', mailer: { enqueue: async () => {} }, report: () => {} },
+  const recharges = createAutoRecharges(pools, {
+    orders,
+    nowMs: Date.now,
+    maxPerDay: 3,
+    baseUrl: 'https://farebox.test',
+    mailer: { enqueue: async () => {} },
+    report: () => {},
     async reconcile(id) {
       const order = await orders.find(id);
       assert(order !== null && order.accountId !== null);
@@ -235,8 +246,13 @@ test('a kept card is charged when a balance on a worker falls low, and a new ver
       await pools.sql.begin(async (transaction) => {
         assert(await orders.change(transaction, order, { state: 'paid', paidAtMs: Date.now() }));
         await ledger.transferWithin(transaction, {
-          ...{ id: transferIdFor(`card:${id}:payment`), accountId, phase: 'posted', side: 'credit' },
-          ...{ house: 'card_clearing', code: 'card_payment', amountMicros: order.creditMicros },
+          id: transferIdFor(`card:${id}:payment`),
+          accountId,
+          phase: 'posted',
+          side: 'credit',
+          house: 'card_clearing',
+          code: 'card_payment',
+          amountMicros: order.creditMicros,
         });
         await recharges.paid(transaction, order);
       });
@@ -246,15 +262,26 @@ test('a kept card is charged when a balance on a worker falls low, and a new ver
   for (const { id: accountId } of accounts)
     await pools.sql.begin((transaction) =>
       recharges.enable(transaction, {
-        ...{ accountId, thresholdMicros, topUpMicros, customerId: 'cus_1', paymentMethodId: 'pm_1' },
-        ...{ cardLabel: 'visa 4242', cardFingerprint: null, email: null },
+        accountId,
+        thresholdMicros,
+        topUpMicros,
+        customerId: 'cus_1',
+        paymentMethodId: 'pm_1',
+        cardLabel: 'visa 4242',
+        cardFingerprint: null,
+        email: null,
       }),
     );
   assert.equal(await recharges.run(), 0, 'no balance is low');
   for (const { id: accountId } of accounts)
     await ledger.transfer({
-      ...{ id: newTransferId(Date.now()), accountId, phase: 'posted', side: 'debit' },
-      ...{ house: 'revenue_credits', code: 'call', amountMicros: usdToMicros('6') },
+      id: newTransferId(Date.now()),
+      accountId,
+      phase: 'posted',
+      side: 'debit',
+      house: 'revenue_credits',
+      code: 'call',
+      amountMicros: usdToMicros('6'),
     });
   assert.equal(await recharges.run(), 2);
   const ids = accounts.map(({ id }) => id);

@@ -1,12 +1,10 @@
 /** Card money, put together: what `app.ts` needs to know of it. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Database } from '../db/connection.ts';
-import type { DistributionNote } from '../db/distribution-note.ts';
+import type { Pools } from '../db/connection.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { FirstCall } from '../keys/key-usage.ts';
 import type { Keys } from '../keys/keys.ts';
-import type { BucketTurns } from '../ledger/bucket-turns.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { Secrets } from '../secrets/secrets.ts';
@@ -66,9 +64,7 @@ export interface Cards {
 }
 
 export interface CardParts {
-  sql: Database;
-  turns: BucketTurns;
-  distribution: DistributionNote;
+  pools: Pick<Pools, 'sql' | 'distribution'>;
   settings: Pick<Parameters<typeof createCardProvider>[0], 'url' | 'secrets'> & {
     rechargesPerDay: number;
     unpaidRetentionDays: number;
@@ -104,17 +100,15 @@ function inboxReports(onError: CardParts['onError']) {
 }
 
 export function openCards(parts: CardParts): Cards {
-  const { sql, ledger, keys, debts, walks, nowMs } = parts;
-  const orders = createOrderStore(sql, nowMs);
+  const { pools, ledger, keys, debts, walks, nowMs } = parts;
+  const orders = createOrderStore(pools.sql, nowMs);
   const provider = createCardProvider({ ...parts.settings, nowMs });
   const reconcile = (orderId: string) => reconciler.reconcile(orderId);
   const { report, secrets, baseUrl, firstCall } = parts;
   const { rechargesPerDay, unpaidRetentionDays } = parts.settings;
-  const common = { sql, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
-  const recharges = createAutoRecharges(sql, {
+  const common = { sql: pools.sql, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
+  const recharges = createAutoRecharges(pools, {
     ...common,
-    turns: parts.turns,
-    distribution: parts.distribution,
     reconcile,
     mailer: parts.mailer,
     maxPerDay: rechargesPerDay,

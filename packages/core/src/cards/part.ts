@@ -46,8 +46,7 @@ export function openCardMoney(
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): CardMoney {
   const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
-  const turns = createBucketTurns(house.pools);
-  const debts = createDebts(house.pools.sql, { ledger: needs.ledger, keys: needs.keys, turns, nowMs });
+  const debts = openDebts(house, needs);
   const walks = openWalks(house, { ledger: needs.ledger, keys: needs.keys, debts });
   const cards =
     ours.reveal().secretKey === null
@@ -55,9 +54,7 @@ export function openCardMoney(
       : openCards({
           ...needs,
           settings: { ...settings, secrets: () => secretsNow(ours) },
-          sql: house.pools.sql,
-          turns,
-          distribution: house.pools.distribution,
+          pools: house.pools,
           debts,
           walks,
           baseUrl,
@@ -117,6 +114,10 @@ export function openCardMoney(
 function secretsNow(ours: Configured<typeof CARDS.variables>['secrets']) {
   const { secretKey, webhookSecrets } = ours.reveal();
   return { secretKey: secretKey ?? '', webhookSecrets };
+}
+
+function openDebts({ pools, nowMs }: House, { ledger, keys }: { ledger: Ledger; keys: Keys }): Debts {
+  return createDebts(pools.sql, { ledger, keys, turns: createBucketTurns(pools), nowMs });
 }
 
 function openWalks(

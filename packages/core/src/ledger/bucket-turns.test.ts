@@ -121,14 +121,13 @@ test('of one bucket, debts are collected and low balances told, and each is look
       const accountId = await ledger.openAccount(transaction, bucket);
       customers.push(accountId);
       await ledger.transferWithin(transaction, {
-        ...{
-          id: newTransferId(Date.now()),
-          accountId,
-          phase: 'posted',
-          side: 'credit',
-          house: 'operator_grants',
-        },
-        ...{ amountMicros: 3_000_000n, code: 'operator_grant' },
+        id: newTransferId(Date.now()),
+        accountId,
+        phase: 'posted',
+        side: 'credit',
+        house: 'operator_grants',
+        amountMicros: 3_000_000n,
+        code: 'operator_grant',
       });
       await debts.owe(transaction, accountId, 1_000_000n, 'a payment that went back');
       await keys.issue(transaction, { accountId, kind: 'paid', label: null, expiresAtMs: null });
@@ -157,8 +156,13 @@ test('a transfer that is noted is heard once, however many hear of it, and forgo
   const [accountId = 0n] = accounts.slice(2);
   const id = randomUUID();
   await ledger.transfer({
-    ...{ id, accountId, phase: 'posted', side: 'credit', house: 'operator_grants' },
-    ...{ amountMicros: 1_000_000n, code: 'operator_grant' },
+    id,
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'operator_grants',
+    amountMicros: 1_000_000n,
+    code: 'operator_grant',
   });
   await sql`insert into ledger_outbox (bucket, account_id, id, phase) values (2, ${String(accountId)}, ${id}, 1)`;
   const hear = () => hearTransfers({ sql, distribution: SPREAD }, { turns: turnsOfSpread(), atOnce: BATCH });

@@ -6,6 +6,8 @@ import type { PendingQuery, Row } from 'postgres';
 import type { Database, Pools, Transaction } from '../db/connection.ts';
 
 export interface BucketTurns {
+  /** Whether the buckets lie on several servers. */
+  readonly isSpread: boolean;
   /**
    * Gives each bucket a batch in turn, and again those whose batch was full: a bucket with much to do keeps none from its turn, and neither
    * does one whose server is away.
@@ -39,6 +41,10 @@ export function createBucketTurns({ sql, distribution }: Pick<Pools, 'sql' | 'di
   }
 
   return {
+    get isSpread() {
+      return distribution.isDistributed;
+    },
+
     async each(batchSize, batch, stopping) {
       let all = 0;
       const failures: unknown[] = [];

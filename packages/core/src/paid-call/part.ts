@@ -4,7 +4,7 @@ import { compactWeeks } from '../history/compact-weeks.ts';
 import { dropReleased } from '../history/drop-released.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
-import { createBucketTurns } from '../ledger/bucket-turns.ts';
+import { type BucketTurns, createBucketTurns } from '../ledger/bucket-turns.ts';
 import { hearTransfers } from '../ledger/heard-transfers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
@@ -324,6 +324,20 @@ function dropping(name: string, drop: (limit: number) => Promise<number>): Job {
   };
 }
 
+/** The job that deletes answers which nobody may ask for any more, of each bucket in its turn. */
+function droppingAnswers(calls: CallStore, turns: BucketTurns): Job {
+  return {
+    name: 'drop-expired-answers',
+    intervalMs: 60_000,
+    run: async (stopping) =>
+      void (await turns.each(
+        ROWS_DROPPED_AT_ONCE,
+        (bucket) => calls.dropExpiredAnswers(ROWS_DROPPED_AT_ONCE, bucket),
+        stopping,
+      )),
+  };
+}
+
 function jobsOf(
   {
     calls,
@@ -346,16 +360,7 @@ function jobsOf(
     { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
     { name: 'hear-of-transfers', intervalMs, run: async (stopping) => void (await hear(stopping)) },
     { name: 'make-weeks-of-calls', intervalMs: WEEKS_MADE_EVERY_MS, run: calls.makeWeeks },
-    {
-      name: 'drop-expired-answers',
-      intervalMs: 60_000,
-      run: async (stopping) =>
-        void (await turns.each(
-          ROWS_DROPPED_AT_ONCE,
-          (bucket) => calls.dropExpiredAnswers(ROWS_DROPPED_AT_ONCE, bucket),
-          stopping,
-        )),
-    },
+    droppingAnswers(calls, turns),
     dropping('drop-followed-calls', (limit) => followedCalls.dropExpired(limit)),
     { name: 'note-requests', intervalMs: REQUESTS_NOTED_EVERY_MS, run: requests.flush },
     {

@@ -154,30 +154,39 @@ export function createDebts(
 
     async sweep(atOnce, stopping) {
       let collected = 0;
-      const failures: unknown[] = [];
-      const lasts = new Map<number | null, bigint>();
-      const sweepPage = async (bucket: number | null) => {
-        const last = lasts.get(bucket) ?? 0n;
-        const page = await (bucket === null
-          ? collectable(sql, last, atOnce)
-          : collectableOf(sql, bucket, { above: last, atMost: atOnce }));
-        lasts.set(bucket, page.looked.at(-1) ?? last);
-        for (const accountId of page.due) {
-          if (stopping?.aborted) break;
-          await sql
-            .begin(async (transaction) => {
-              await hold(transaction, accountId);
-              if (await collect(transaction, accountId, `debt of account ${accountId}`)) collected += 1;
-            })
-            .catch((error: unknown) => void failures.push(error));
-        }
-        return page.looked.length;
-      };
-      await turns.each(atOnce, sweepPage, stopping).catch((error: unknown) => void failures.push(error));
-      if (failures.length > 0) throw failures[0];
+      await sweepDebts(sql, { turns, atOnce, stopping }, async (accountId) => {
+        await sql.begin(async (transaction) => {
+          await hold(transaction, accountId);
+          if (await collect(transaction, accountId, `debt of account ${accountId}`)) collected += 1;
+        });
+      });
       return collected;
     },
   };
+}
+
+/** Goes through the accounts that owe and can spend something. @throws the first failure, after the others had their turn */
+async function sweepDebts(
+  sql: Database,
+  { turns, atOnce, stopping }: { turns: BucketTurns; atOnce: number; stopping: AbortSignal | undefined },
+  collectFrom: (accountId: bigint) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const lasts = new Map<number | null, bigint>();
+  const sweepPage = async (bucket: number | null) => {
+    const last = lasts.get(bucket) ?? 0n;
+    const page = await (bucket === null
+      ? collectable(sql, last, atOnce)
+      : collectableOf(sql, bucket, { above: last, atMost: atOnce }));
+    lasts.set(bucket, page.looked.at(-1) ?? last);
+    for (const accountId of page.due) {
+      if (stopping?.aborted) break;
+      await collectFrom(accountId).catch((error: unknown) => void failures.push(error));
+    }
+    return page.looked.length;
+  };
+  await turns.each(atOnce, sweepPage, stopping).catch((error: unknown) => void failures.push(error));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** The part that every payment of a debt by its account has in common. */

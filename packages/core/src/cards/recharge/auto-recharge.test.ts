@@ -5,7 +5,6 @@ import { openTestDatabase, type TestDatabase } from '../../../../../apps/shop/te
 import { connectPools, type Pools, type Transaction } from '../../db/connection.ts';
 import { Problem } from '../../http/problem.ts';
 import { createKeys, type Keys } from '../../keys/keys.ts';
-import { createBucketTurns } from '../../ledger/bucket-turns.ts';
 import { createLedger, type Ledger } from '../../ledger/ledger.ts';
 import { newTransferId, transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Mail } from '../../mail/mailer.ts';
@@ -42,9 +41,7 @@ const reports: (RechargeReport & { outcome: string })[] = [];
 let charge: (order: CardOrder) => Promise<unknown>;
 
 const make = (pools: Pools) =>
-  createAutoRecharges(pools.sql, {
-    turns: createBucketTurns(pools),
-    distribution: pools.distribution,
+  createAutoRecharges(pools, {
     orders,
     reconcile: async (id) => {
       const order = await orders.find(id);

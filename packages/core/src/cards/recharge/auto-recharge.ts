@@ -5,8 +5,9 @@
  *
  * Locks are taken in the order card_orders, ledger_accounts, api_keys, auto_recharges, mails.
  */
-import type { Database, Transaction } from '../../db/connection.ts';
+import type { Database, Pools, Transaction } from '../../db/connection.ts';
 import { Problem } from '../../http/problem.ts';
+import { createBucketTurns } from '../../ledger/bucket-turns.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Mailer } from '../../mail/mailer.ts';
 import { forgetDisputedCards } from '../disputes/disputed-cards.ts';
@@ -59,7 +60,7 @@ export interface NewKeptCard extends RechargeSettings {
   email: string | null;
 }
 
-export interface AutoRechargeParts extends Omit<DueRechargesParts, 'sql' | 'stop'> {
+export interface AutoRechargeParts extends Omit<DueRechargesParts, 'sql' | 'turns' | 'stop'> {
   mailer: Pick<Mailer, 'enqueue'>;
   /** Where the API is, for mail. */
   baseUrl: string;
@@ -75,8 +76,11 @@ const REPLACED_TOLD_FOR_MS = 24 * HOUR_MS;
 /** Reasons after which the card is not kept: its owner must not be charged without being asked anew. */
 const FORGET_CARD_FOR = new Set(['dispute', 'card_detached', 'declined_too_often']);
 
-export function createAutoRecharges(sql: Database, parts: AutoRechargeParts): AutoRecharges {
-  return new KeptCardRecharges(sql, parts);
+export function createAutoRecharges(
+  pools: Pick<Pools, 'sql' | 'distribution'>,
+  parts: AutoRechargeParts,
+): AutoRecharges {
+  return new KeptCardRecharges(pools, parts);
 }
 
 class KeptCardRecharges implements AutoRecharges {
@@ -85,13 +89,14 @@ class KeptCardRecharges implements AutoRecharges {
   readonly #mails: ReturnType<typeof rechargeMails>;
   readonly #due: DueRecharges;
 
-  constructor(sql: Database, parts: AutoRechargeParts) {
-    this.#sql = sql;
+  constructor(pools: Pick<Pools, 'sql' | 'distribution'>, parts: AutoRechargeParts) {
+    this.#sql = pools.sql;
     this.#parts = parts;
     this.#mails = rechargeMails(parts.baseUrl);
     this.#due = new DueRecharges({
       ...parts,
-      sql,
+      sql: pools.sql,
+      turns: createBucketTurns(pools),
       stop: (transaction, accountId, reason) => this.stop(transaction, accountId, reason),
     });
   }

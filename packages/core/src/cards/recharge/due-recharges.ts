@@ -4,7 +4,6 @@
  */
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
-import type { DistributionNote } from '../../db/distribution-note.ts';
 import type { BucketTurns } from '../../ledger/bucket-turns.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
 import { isCardDisputed } from '../disputes/disputed-cards.ts';
@@ -36,7 +35,6 @@ export interface RechargeReport {
 export interface DueRechargesParts {
   sql: Database;
   turns: BucketTurns;
-  distribution: DistributionNote;
   orders: Pick<OrderStore, 'insert'>;
   /** Asks the provider to charge an order, and brings the books up to date. */
   reconcile(orderId: string): Promise<unknown>;
@@ -129,9 +127,9 @@ export class DueRecharges {
   }
 
   async #dueWithout(seen: readonly bigint[]): Promise<bigint[]> {
-    const { sql, distribution } = this.#parts;
+    const { sql, turns } = this.#parts;
     // An account on another server is held when its turn comes.
-    const account = distribution.isDistributed ? sql`` : sql`join ledger_accounts a on a.id = r.account_id`;
+    const account = turns.isSpread ? sql`` : sql`join ledger_accounts a on a.id = r.account_id`;
     const due = await sql<{ account_id: bigint }[]>`
       select r.account_id from auto_recharges r ${account}
       where r.state = 1 and (r.next_at is null or r.next_at <= ${this.#at()})
@@ -163,8 +161,8 @@ export class DueRecharges {
 
   /** Makes a due account idle whose balance is not low any more, because somebody has topped it up. @returns whether it was */
   async #restIfFull(accountId: bigint): Promise<boolean> {
-    const { sql, distribution } = this.#parts;
-    if (distribution.isDistributed)
+    const { sql, turns } = this.#parts;
+    if (turns.isSpread)
       return sql.begin(async (transaction) => {
         const { balanceMicros } = await hold(transaction, accountId);
         const { count } = await transaction`

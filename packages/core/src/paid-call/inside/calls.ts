@@ -169,17 +169,22 @@ export function createCallStore(
     },
 
     makeWeeks: () => weeks.make(nowMs()),
-    async dropExpiredAnswers(limit, bucket = null) {
-      const here = inBucket(sql, bucket);
-      const dropped = await sql`
-        with old as (
-          select account_id, id from call_answers where ${here} expires_at <= ${now()} order by expires_at limit ${limit}
-          for update skip locked
-        )
-        delete from call_answers a using old where ${here} a.account_id = old.account_id and a.id = old.id`;
-      return dropped.count;
-    },
+    dropExpiredAnswers: (limit, bucket = null) => dropExpiredAnswers(sql, { limit, bucket, now: now() }),
   };
+}
+
+async function dropExpiredAnswers(
+  sql: Pools['sql'],
+  { limit, bucket, now }: { limit: number; bucket: number | null; now: string },
+): Promise<number> {
+  const here = inBucket(sql, bucket);
+  const dropped = await sql`
+    with old as (
+      select account_id, id from call_answers where ${here} expires_at <= ${now} order by expires_at limit ${limit}
+      for update skip locked
+    )
+    delete from call_answers a using old where ${here} a.account_id = old.account_id and a.id = old.id`;
+  return dropped.count;
 }
 
 async function heldByEnded(
