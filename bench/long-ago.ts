@@ -54,10 +54,10 @@ interface Spell {
 }
 
 /** The beginning of today in UTC. */
-export const todayMs = (nowMs: number): number => nowMs - (nowMs % DAY_MS);
+const todayMs = (nowMs: number): number => nowMs - (nowMs % DAY_MS);
 
 /** The day before which all are closed: YYYY-MM-DD. */
-export function firstOpenDay(nowMs: number, { openDays }: LongAgo): string {
+function firstOpenDay(nowMs: number, { openDays }: LongAgo): string {
   return new Date(todayMs(nowMs) - openDays * DAY_MS).toISOString().slice(0, 10);
 }
 

@@ -96,7 +96,7 @@ async function fill(dataDir: string, past: LongAgo, nowMs: number): Promise<void
 }
 
 /** Opens a folder that was filled. */
-export async function open(resources: Resources, dataDir: string, past: LongAgo): Promise<Side> {
+async function open(resources: Resources, dataDir: string, past: LongAgo): Promise<Side> {
   const embedded = await startEmbeddedPostgres(dataDir);
   resources.defer(() => embedded.stop());
   const pools = connectPools(embedded.url, 4);
@@ -382,7 +382,7 @@ async function measurePaidCalls(
 }
 
 /** Measures one against the other, everything but paid calls without an order that matters. */
-export async function compareHistories(
+async function compareHistories(
   resources: Resources,
   load: Load,
   plan: Plan,

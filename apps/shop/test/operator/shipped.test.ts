@@ -21,6 +21,7 @@ import { after, before, describe, test } from 'node:test';
 import { DockerfileParser } from 'dockerfile-ast';
 import { load } from 'js-yaml';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
+import { STAYING } from '../../../../packages/process/src/node-flags.mjs';
 import { until } from '../fire/until.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
@@ -70,6 +71,7 @@ test('the container file installs from the lock alone, ends as no root, and star
   const [program, ...args]: string[] = JSON.parse(last('ENTRYPOINT') ?? '[]');
   assert.equal(program, 'node');
   assert(existsSync(join(ROOT, args.at(-1) ?? '')), 'the program of the image');
+  assert.deepEqual(args.slice(0, -1), STAYING, 'as npm start has it');
   assert(
     instructions.filter(({ keyword }) => keyword === 'FROM').every(({ text }) => /^\$\{BASE\}/.test(text)),
   );
@@ -164,6 +166,7 @@ describe('the systemd unit', () => {
 
   test('starts the server by its own line, which a wrong configuration ends with the code that it does not restart after', async () => {
     const line = /^ExecStart=\/usr\/bin\/node (.*)$/m.exec(unit())?.[1] ?? '';
+    assert.deepEqual(line.split(' ').slice(0, -1), STAYING, 'as npm start has it');
     assert.match(unit(), /^RestartPreventExitStatus=2$/m);
     const environment = { PATH: process.env.PATH ?? '', FAREBOX_MODE: 'production' };
     const refused = spawnSync(process.execPath, line.split(' '), {

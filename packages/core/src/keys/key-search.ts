@@ -5,8 +5,8 @@
  */
 import { arrayLiteral } from '../db/array-literal.ts';
 import { type Database, isRefusal } from '../db/connection.ts';
-import { GroupCommit } from '../ledger/group-commit.ts';
-import { groupProblem } from './group-problem.ts';
+import { unavailable } from '../http/problem.ts';
+import { GroupCommit, NoAnswerInTime, NotBegun, QueueFull } from '../ledger/group-commit.ts';
 
 /** What is stored of a key, as far as finding it needs. */
 export interface StoredKeyRow {
@@ -53,7 +53,12 @@ export function createKeySearch(sql: Database): KeySearch {
         where bucket = ${bucket} and lookup = ${String(lookup)}`;
       if (row !== undefined) return row;
       return searches.submit(lookup).catch((error: unknown) => {
-        throw groupProblem(error, 'Too many keys are being looked for.');
+        if (error instanceof QueueFull)
+          throw unavailable('BUSY', 'Too many keys are being looked for.', 1_000);
+        // Whoever waited behind a search that got no answer.
+        if (error instanceof NotBegun || error instanceof NoAnswerInTime)
+          throw unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000, {}, error);
+        throw error;
       });
     },
   };

@@ -11,8 +11,8 @@ import { arrayLiteral } from '../db/array-literal.ts';
 import { type Database, isRefusal, type Pools } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
 import { createWeeks, type Weeks } from '../db/weeks.ts';
-import { groupProblem } from '../keys/group-problem.ts';
-import { GroupCommit } from '../ledger/group-commit.ts';
+import { unavailable } from '../http/problem.ts';
+import { GroupCommit, NoAnswerInTime, NotBegun, QueueFull } from '../ledger/group-commit.ts';
 
 const BEGIN = sqlFunction('followed_calls_begin');
 const ARRIVED = sqlFunction('followed_calls_arrived');
@@ -243,7 +243,11 @@ export class FollowedCalls {
 
   #follow(beginning: Beginning): Promise<boolean> {
     return this.#beginnings.submit(beginning).catch((error: unknown) => {
-      throw groupProblem(error, 'Too many calls wait for the database.');
+      if (error instanceof QueueFull)
+        throw unavailable('BUSY', 'Too many calls wait for the database.', 1_000);
+      if (error instanceof NotBegun || error instanceof NoAnswerInTime)
+        throw unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000, {}, error);
+      throw error;
     });
   }
 

@@ -2,8 +2,10 @@ import { sqlFunction } from '../../db/functions.ts';
 import { type Audited, overRowsSince, type Rule } from '../../ledger/rule.ts';
 import { SHARE_RULES } from './share-rules.ts';
 
-const overCalls = (query: (which: string, oneByOne: string) => string) => overRowsSince('c.created_at', query);
-const overTransfers = (query: (which: string, oneByOne: string) => string) => overRowsSince('t.created_at', query);
+const overCalls = (query: (which: string, oneByOne: string) => string) =>
+  overRowsSince('c.created_at', query);
+const overTransfers = (query: (which: string, oneByOne: string) => string) =>
+  overRowsSince('t.created_at', query);
 
 /** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
 const CALL_RULES: readonly Rule[] = [
