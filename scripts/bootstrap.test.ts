@@ -30,7 +30,12 @@ function started(
   const program = join(clone, 'apps/shop/src/commands/import.ts');
   mkdirSync(dirname(program), { recursive: true });
   writeFileSync(program, "process.stdout.write('it ran');");
-  for (const file of ['bootstrap.mjs', 'packages/process/src/npm-packages.mjs']) {
+  const copied = [
+    'bootstrap.mjs',
+    'packages/process/src/npm-packages.mjs',
+    'packages/process/src/node-flags.mjs',
+  ];
+  for (const file of copied) {
     mkdirSync(dirname(join(clone, file)), { recursive: true });
     cpSync(join(import.meta.dirname, '..', file), join(clone, file));
   }

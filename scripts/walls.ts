@@ -557,7 +557,7 @@ export const SANDBOX: House = {
     },
     ...[
       ...['backup.ts', 'reset.ts', 'restore.ts', 'run.ts', 'saving.ts'],
-      ...['start.ts', 'wallet.ts', 'warp.ts', 'world.ts'],
+      ...['start.ts', 'time-asked.ts', 'wallet.ts', 'warp.ts', 'world.ts'],
     ].map((room) => ({
       room,
       knows: ['', PROCESS],

@@ -112,8 +112,7 @@ async function run<const Parts extends WithDatabase>(
     stop.push(() => app.close());
     isReady = await Promise.race([app.prepare(patience).then(() => true), toldToStop.then(() => false)]);
     if (!isReady) return await stopAll();
-    // What only the start needed goes now, while nobody waits for an answer: a fifth of the memory. Only where Node was told to let us.
-    globalThis.gc?.();
+    globalThis.gc?.(); // What only the start needed goes while nobody waits yet, where Node was told to let us.
     await listen(app.http, config.house);
     const jobs = startJobs(app.jobs, (job, error) => logger.error({ job, err: error }, 'job failed'));
     stop.push(() => jobs.stop());
