@@ -138,4 +138,24 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
       ['void: 4 };', 'void: 3 };'],
     ],
   },
+  {
+    file: 'packages/core/src/ledger/heard-transfers.ts',
+    tests: ['packages/core/src/ledger/bucket-turns.test.ts'],
+    bugs: [
+      ['      on conflict do nothing`;', '      `;'],
+      ['if (held.length === 0) return false;', ''],
+      ['if (noted !== undefined) continue;', ''],
+      ['lasts.set(bucket, each);', ''],
+      ['failures.push(error);', 'throw error;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/bucket-turns.ts',
+    tests: ['packages/core/src/ledger/bucket-turns.test.ts'],
+    bugs: [
+      ['if (done >= batchSize) full.push(bucket);', ''],
+      ['failures.push(error);', 'throw error;'],
+      ['distribution.isDistributed ? await buckets() : [null]', 'await buckets()'],
+    ],
+  },
 ];

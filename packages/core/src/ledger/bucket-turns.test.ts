@@ -175,6 +175,11 @@ test('a transfer that is noted is heard once, however many hear of it, and forgo
     [id],
   );
   assert.equal((await sql`select 1 from ledger_outbox`).length, 0);
+  // Killed before it struck the note: the note is found again, and the transfer is not heard twice.
+  await sql`insert into ledger_outbox (bucket, account_id, id, phase) values (2, ${String(accountId)}, ${id}, 1)`;
+  assert.equal(await hear(), 1);
+  assert.equal((await rows()).length, 1);
+  assert.equal((await sql`select 1 from ledger_outbox`).length, 0);
   await sql`update ledger_transfers_heard set heard_at = now() - interval '1 hour'`;
   // Killed before it struck the note: that the transfer was heard is known for as long as the note stands.
   await sql`insert into ledger_outbox (bucket, account_id, id, phase) values (2, ${String(accountId)}, ${id}, 2)`;
@@ -187,4 +192,31 @@ test('a transfer that is noted is heard once, however many hear of it, and forgo
   assert.equal(holding, 1, 'somebody else is at it');
   assert.equal(await hear(), 1);
   assert.equal((await rows()).length, 0);
+});
+
+test('a transfer that cannot be heard keeps none behind it from being heard', async () => {
+  const { sql } = database;
+  const [accountId = 0n] = accounts.slice(1);
+  const ids = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+  for (const id of ids) {
+    await ledger.transfer({
+      ...{ id, accountId, phase: 'posted', side: 'credit', house: 'operator_grants' },
+      ...{ amountMicros: 1_000_000n, code: 'operator_grant' },
+    });
+    await sql`insert into ledger_outbox (bucket, account_id, id, phase) values (1, ${String(accountId)}, ${id}, 1)`;
+  }
+  // As many as one batch has.
+  const refused = ids.slice(0, BATCH);
+  await sql.unsafe(
+    `alter table ledger_transfers_heard add constraint refused check (id not in ('${refused.join("','")}'))`,
+  );
+  const hear = () => hearTransfers({ sql, distribution: SPREAD }, { turns: turnsOfSpread(), atOnce: BATCH });
+  await assert.rejects(hear(), /refused/);
+  const noted = await sql<{ id: string }[]>`select id from ledger_outbox order by id`;
+  assert.deepEqual(
+    noted.map(({ id }) => id),
+    refused,
+  );
+  await sql`alter table ledger_transfers_heard drop constraint refused`;
+  assert.equal(await hear(), BATCH, 'the next round hears of them');
 });

@@ -30,25 +30,44 @@ export async function hearTransfers(
   { turns, atOnce, stopping }: { turns: BucketTurns; atOnce: number; stopping?: AbortSignal | undefined },
 ): Promise<number> {
   if (!distribution.isDistributed) return 0;
-  const heard = await turns.each(
-    atOnce,
-    async (bucket) => {
-      const noted = await sql<Noted[]>`
-        select bucket, account_id, id, phase from ledger_outbox where bucket = ${bucket}
-        order by account_id, id, phase limit ${atOnce}`;
-      let done = 0;
-      for (const each of noted) {
-        if (stopping?.aborted === true) break;
+  let heard = 0;
+  const failures: unknown[] = [];
+  const lasts = new Map<number | null, Noted>();
+  const hearPage = async (bucket: number | null) => {
+    const noted = await notesOf(sql, bucket, { after: lasts.get(bucket), atOnce });
+    for (const each of noted) {
+      if (stopping?.aborted === true) break;
+      lasts.set(bucket, each);
+      try {
         if (!(await hear(sql, each))) continue;
         await strike(sql, each);
-        done += 1;
+        heard += 1;
+      } catch (error) {
+        // Those behind it are heard all the same, and it is tried again in the next round.
+        failures.push(error);
       }
-      return done;
-    },
-    stopping,
-  );
+    }
+    return noted.length;
+  };
+  await turns.each(atOnce, hearPage, stopping).catch((error: unknown) => void failures.push(error));
   await forget(sql, atOnce);
+  if (failures.length > 0) throw failures[0];
   return heard;
+}
+
+/** The notes of a bucket in the order of their keys, behind one of them. */
+function notesOf(
+  sql: Database,
+  bucket: number | null,
+  { after, atOnce }: { after: Noted | undefined; atOnce: number },
+): Promise<Noted[]> {
+  const behind =
+    after === undefined
+      ? sql``
+      : sql`and (account_id, id, phase) > (${String(after.account_id)}::bigint, ${after.id}::uuid, ${after.phase}::smallint)`;
+  return sql<Noted[]>`
+    select bucket, account_id, id, phase from ledger_outbox where bucket = ${bucket} ${behind}
+    order by account_id, id, phase limit ${atOnce}`;
 }
 
 /** @returns false when another process is at it, or has done it */
