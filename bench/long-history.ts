@@ -39,7 +39,7 @@ const LEAST_READINGS = 3;
 /** Calls that the count of sales takes at once. */
 const FOLDED = 1_000;
 /** Answers whose time is over, of one round. */
-const EXPIRED = 100;
+const EXPIRED = 20;
 /** The newest of the open days, which the proof reads, and which stay open. */
 const DAYS_PROVED = 2;
 /** At most so much longer. */

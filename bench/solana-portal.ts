@@ -12,19 +12,33 @@ import { SEED, signerOf } from '../packages/sandbox/src/accounts.fixture.ts';
 import { startSolana } from '../packages/sandbox/src/solana/solana.ts';
 import { startFarebox } from './farebox.ts';
 import type { Load } from './load.ts';
+import { startNodeTime } from './node-time.ts';
 import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
 
 const CONNECTIONS = 16;
+const PATH = '/api/solana-yield/deposit-tx';
 const ASKED = { amount_usdc: 5 };
 const UNSIGNED = { encoding: 'base64', sigVerify: false, replaceRecentBlockhash: true };
 const USD = 1_000_000;
 const WALLET_USD = 100_000;
 const WALLET_LAMPORTS = 10_000_000_000;
+/** The goal for what the portal reaches of the node's limit, divided by the requests that it needs of the node. */
+const GOAL = 0.8;
+/** What a bundle and a confirmation ask of a node. */
+const ASKED_OF_NODE = new Set([
+  ...['getAccountInfo', 'getLatestBlockhash', 'getMultipleAccounts', 'getRecentPrioritizationFees'],
+  ...['getSignatureStatuses', 'getTransaction', 'simulateTransaction'],
+]);
 const HEADERS = { 'content-type': 'application/json' };
 
+const settingsOf = (nodeUrl: string, treasury: string) => ({
+  UPSTREAM_SOLANA_BASE_URL: nodeUrl,
+  SOLANA_YIELD_TREASURY: treasury,
+  SOLANA_YIELD_SINCE_SLOT: '0',
+});
 const rpcBody = (method: string, ...params: unknown[]) =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
 
@@ -46,11 +60,8 @@ export async function measureSolanaPortal(
 ): Promise<{ lines: ComparedLine[]; notes: string[] }> {
   const chain = await startSolana({ stateDir: null, seed: SEED });
   resources.defer(() => chain.stop());
-  const url = await startFarebox(resources, resources.folder(), {
-    UPSTREAM_SOLANA_BASE_URL: chain.url,
-    SOLANA_YIELD_TREASURY: (await signerOf('treasury')).address,
-    SOLANA_YIELD_SINCE_SLOT: '0',
-  });
+  const treasury = (await signerOf('treasury')).address;
+  const url = await startFarebox(resources, resources.folder(), settingsOf(chain.url, treasury));
   const signer = await generateKeyPairSigner();
   await post(
     chain.url,
@@ -58,10 +69,10 @@ export async function measureSolanaPortal(
   );
   const order = { apiKeys: [], connections: CONNECTIONS, expectStatus: 200 };
   const body = JSON.stringify({ wallet: signer.address, ...ASKED });
-  const path = '/api/solana-yield/deposit-tx';
-  const { transactions } = await post(url + path, body);
+  const { transactions } = await post(url + PATH, body);
   const simulated = rpcBody('simulateTransaction', transactions[0].base64, UNSIGNED);
-  const bundles = (durationMs: number) => load.send({ url, path, body, ...order, until: { durationMs } });
+  const bundles = (durationMs: number) =>
+    load.send({ url, path: PATH, body, ...order, until: { durationMs } });
   const simulations = (durationMs: number) =>
     load.send({ url: chain.url, path: '/', body: simulated, ...order, until: { durationMs } });
   await bundles(plan.warmUpMs);
@@ -99,13 +110,51 @@ export async function measureSolanaPortal(
     ),
     goal: null,
   });
+  const lines = [
+    line('bundles, against simulations by the node', built),
+    line('confirmations, against reads of a transaction by the node', confirmed),
+  ] as const;
+  const needs = await countRequests(resources, { chainUrl: chain.url, treasury, load, signer, plan });
   return {
-    lines: [
-      line('bundles, against simulations by the node', built),
-      line('confirmations, against reads of a transaction by the node', confirmed),
-    ],
-    notes: [],
+    lines: [...lines],
+    notes: [noteOf('bundle', lines[0], needs.bundle), noteOf('confirmation', lines[1], needs.confirmation)],
   };
+}
+
+function noteOf(what: string, { ratio }: ComparedLine, requests: number): string {
+  const reached = ratio * requests;
+  const met = reached >= GOAL ? 'met' : 'not met';
+  return `(o) a ${what} asks the node ${requests.toFixed(1)} times: it reaches ${reached.toFixed(2)} of the node's limit divided by that (goal ≥ ${GOAL}, ${met})`;
+}
+
+/**
+ * How many requests to its node one bundle and one confirmation take, under load. Another server counts them, on a way through this
+ * process that nothing else is measured on.
+ */
+async function countRequests(
+  resources: Resources,
+  about: { chainUrl: string; treasury: string; load: Load; signer: KeyPairSigner; plan: Plan },
+): Promise<{ bundle: number; confirmation: number }> {
+  const { chainUrl, treasury, load, signer, plan } = about;
+  const way = await startNodeTime(resources, chainUrl, ASKED_OF_NODE);
+  const url = await startFarebox(resources, resources.folder(), settingsOf(way.url, treasury));
+  const each = async (count: number, work: () => Promise<unknown>) => {
+    const before = way.noted().requests;
+    await work();
+    return (way.noted().requests - before) / count;
+  };
+  const body = JSON.stringify({ wallet: signer.address, ...ASKED });
+  const order = { apiKeys: [], connections: CONNECTIONS, expectStatus: 200 };
+  const bundles = (amount: number) => load.send({ url, path: PATH, body, ...order, until: { amount } });
+  await bundles(plan.paidCalls);
+  const bundle = await each(plan.paidCalls, () => bundles(plan.paidCalls));
+  const landed = await deposits(url, chainUrl, signer, plan.paidCalls);
+  const confirmation = await each(landed.length, () =>
+    paced(landed, (txSignature) =>
+      post(`${url}/api/solana-yield/confirm`, JSON.stringify({ wallet: signer.address, txSignature })),
+    ),
+  );
+  return { bundle, confirmation };
 }
 
 /** Deposits that were executed and that nobody has confirmed. @returns their signatures */
