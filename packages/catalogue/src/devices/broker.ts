@@ -4,7 +4,6 @@
  * once a report that cannot be taken is kept for the owner: a device that is told nothing sends the same again for ever.
  */
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { RateLimit } from '@farebox/core/http/rate-limit';
@@ -95,7 +94,7 @@ export async function openBroker(
 
   const rules = rulesOf({ registry, reporting, leave }, sessions);
   const { Aedes: Library } = await import('aedes');
-  makeNumbersWhenSent();
+  await makeNumbersWhenSent();
   const broker = await Library.createBroker(rules);
   broker.on('clientReady', (client) => queueOf(client)?.open());
   broker.on('clientError', (client, error) => {
@@ -139,10 +138,9 @@ function queueOf(client: Client | undefined): PacketQueue | null {
  * The library's own library for packets would make a buffer of each number that one can have, 12 MB in all, before it sends its
  * first. A buffer of two bytes is as quickly made as found.
  */
-function makeNumbersWhenSent(): void {
-  const ofBroker = createRequire(import.meta.resolve('aedes'));
-  const packets: { writeToStream: { cacheNumbers: boolean } } = ofBroker('mqtt-packet');
-  packets.writeToStream.cacheNumbers = false;
+async function makeNumbersWhenSent(): Promise<void> {
+  const { writeToStream } = await import('mqtt-packet');
+  writeToStream.cacheNumbers = false;
 }
 
 /** The fault of a device, where a connection ended for that. What it published wrong was told already. */
