@@ -29,8 +29,13 @@ const WALLET_LAMPORTS = 10_000_000_000;
 const GOAL = 0.8;
 /** What a bundle and a confirmation ask of a node. */
 const ASKED_OF_NODE = new Set([
-  ...['getAccountInfo', 'getLatestBlockhash', 'getMultipleAccounts', 'getRecentPrioritizationFees'],
-  ...['getSignatureStatuses', 'getTransaction', 'simulateTransaction'],
+  'getAccountInfo',
+  'getLatestBlockhash',
+  'getMultipleAccounts',
+  'getRecentPrioritizationFees',
+  'getSignatureStatuses',
+  'getTransaction',
+  'simulateTransaction',
 ]);
 const HEADERS = { 'content-type': 'application/json' };
 
