@@ -200,8 +200,13 @@ test('a transfer that cannot be heard keeps none behind it from being heard', as
   const ids = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
   for (const id of ids) {
     await ledger.transfer({
-      ...{ id, accountId, phase: 'posted', side: 'credit', house: 'operator_grants' },
-      ...{ amountMicros: 1_000_000n, code: 'operator_grant' },
+      id,
+      accountId,
+      phase: 'posted',
+      side: 'credit',
+      house: 'operator_grants',
+      amountMicros: 1_000_000n,
+      code: 'operator_grant',
     });
     await sql`insert into ledger_outbox (bucket, account_id, id, phase) values (1, ${String(accountId)}, ${id}, 1)`;
   }
