@@ -4,7 +4,7 @@ const QUIET = '--disable-warning=ExperimentalWarning';
 
 /**
  * New objects live in two spaces. Left alone they grow to 64 MB each while a program loads, and stay so. With 8 MB a server holds a
- * third less, and takes no longer for a call (`docs/performance-notes.md`). With `--expose-gc` a program may have what only its
+ * third less (`docs/performance-notes.md` says what it costs). With `--expose-gc` a program may have what only its
  * start needed taken away when it has started.
  */
 export const STAYING = [QUIET, '--max-semi-space-size=8', '--expose-gc'];
