@@ -38,6 +38,7 @@ export function serverEnvironment(dataDir: string, port: number): NodeJS.Process
     LOG_LEVEL: 'warn',
     RATE_LIMIT_PER_ADDRESS: '100000000',
     RATE_LIMIT_PER_KEY: '100000000',
+    FREE_CHAIN_READS_PER_MINUTE: '100000000',
     MAX_CONCURRENT_CALLS: '100000',
     MAX_CONCURRENT_CALLS_PER_KEY: '100000',
   };
