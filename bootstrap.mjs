@@ -3,8 +3,9 @@
 // over. What it starts inherits the terminal, so Ctrl-C reaches the real program.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build, builtProgram, isUnbuilt } from './packages/process/src/built.mjs';
 import { PLAYING, STAYING } from './packages/process/src/node-flags.mjs';
 import {
   fetchTool,
@@ -18,53 +19,26 @@ import {
 
 const root = dirname(fileURLToPath(import.meta.url));
 
-/** Commands that ask the server's database: in the sandbox they ask the sandbox for it. */
-const BESIDE_SERVER = process.env.FAREBOX_MODE === 'production' ? 'serve' : 'product';
+/** A command that asks the server's database: in the sandbox it asks the sandbox for it. */
+const besideServer = (name) => {
+  const program = `apps/shop/src/commands/${name}.ts`;
+  return process.env.FAREBOX_MODE === 'production'
+    ? { program, install: 'serve' }
+    : { program: 'packages/sandbox/src/run.ts', args: [program], install: 'product' };
+};
 
 /** Each command: the program it runs, and how much it needs (`SCOPES`). */
 const COMMANDS = {
   start: { program: 'packages/sandbox/src/start.ts', install: 'product' },
   serve: { program: 'apps/shop/src/main.ts', install: 'serve' },
-  books: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/books.ts'],
-    install: BESIDE_SERVER,
-  },
-  probe: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/probe.ts'],
-    install: BESIDE_SERVER,
-  },
-  doctor: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/doctor.ts'],
-    install: BESIDE_SERVER,
-  },
-  'database:distribute': {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/distribute.ts'],
-    install: BESIDE_SERVER,
-  },
-  grant: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/grant.ts'],
-    install: BESIDE_SERVER,
-  },
-  operators: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/operators.ts'],
-    install: BESIDE_SERVER,
-  },
-  person: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/person.ts'],
-    install: BESIDE_SERVER,
-  },
-  recover: {
-    program: 'packages/sandbox/src/run.ts',
-    args: ['apps/shop/src/commands/recover.ts'],
-    install: BESIDE_SERVER,
-  },
+  books: besideServer('books'),
+  probe: besideServer('probe'),
+  doctor: besideServer('doctor'),
+  'database:distribute': besideServer('distribute'),
+  grant: besideServer('grant'),
+  operators: besideServer('operators'),
+  person: besideServer('person'),
+  recover: besideServer('recover'),
   signer: { program: 'apps/shop/src/commands/signer.ts', install: 'serve' },
   import: { program: 'apps/shop/src/commands/import.ts', install: 'serve' },
   mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },
@@ -75,6 +49,7 @@ const COMMANDS = {
   'sandbox:wallet': { program: 'packages/sandbox/src/wallet.ts', install: 'product' },
   'sandbox:warp': { program: 'packages/sandbox/src/warp.ts', install: 'product' },
   'sandbox:reset': { program: 'packages/sandbox/src/reset.ts', install: 'product' },
+  bundle: { program: 'scripts/build.ts', install: 'serve' },
   test: { program: 'scripts/test.ts', install: 'everything' },
   check: { program: 'scripts/check.ts', install: 'everything' },
   format: { program: 'scripts/format.ts', install: 'everything' },
@@ -138,14 +113,19 @@ const TOOLS = [
   'packages/catalogue/tools/compilers',
 ];
 
-/** Installs when nothing is installed, when the lock file changed, or when more is needed than last time. */
+/**
+ * Installs when nothing is installed, when the lock file changed, or when more is needed than last time.
+ *
+ * @returns whether it has
+ */
 async function install(scope) {
   const modules = join(root, 'node_modules');
   const stampFile = join(modules, '.farebox-installed.json');
   const lock = lockOf(root);
   const order = Object.keys(SCOPES);
   const installed = existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : {};
-  if (installed.lock !== lock || order.indexOf(installed.scope) < order.indexOf(scope)) {
+  const isNeeded = installed.lock !== lock || order.indexOf(installed.scope) < order.indexOf(scope);
+  if (isNeeded) {
     const { words, npm, needs } = SCOPES[scope];
     say(words);
     if (needs === null && (installed.trimmed ?? false)) {
@@ -159,6 +139,7 @@ async function install(scope) {
     writeFileSync(stampFile, JSON.stringify({ lock, scope, trimmed: needs !== null }));
   }
   if (scope === 'everything') for (const tool of TOOLS) await fetchTool(join(root, tool));
+  return isNeeded;
 }
 
 /** The path of a Node that executes TypeScript by itself: the running one if it is new enough, else Node 24. */
@@ -211,9 +192,12 @@ if (name === 'example') {
   command.program = `examples/${example}.mjs`;
 }
 mkdirSync(join(root, 'node_modules'), { recursive: true });
-const runtime = await install(command.install)
-  .then(node)
+const [hasInstalled, runtime] = await install(command.install)
+  .then(async (has) => [has, await node()])
   .catch((error) => fail(error.message));
+if (name !== 'bundle' && (hasInstalled || isUnbuilt(root))) await build(root, runtime);
+const program = builtProgram(root, command.program);
+const given = (command.args ?? []).map((path) => path.replace(/\.ts$/, extname(program)));
 // Programs and tests of ours start further processes with plain `node`: let them find this one first.
 const path = `${dirname(runtime)}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
 // Node keeps what it has made of each file, so that the next start has half as much to load. Tests go without: lines that they
@@ -224,7 +208,7 @@ const kept = command.install !== 'everything' && {
 // What stays also learns by this channel that we are gone, however we went.
 const stays = name === 'start' || name === 'serve';
 const flags = { start: PLAYING, serve: STAYING }[name] ?? ['--disable-warning=ExperimentalWarning'];
-const child = spawn(runtime, [...flags, join(root, command.program), ...(command.args ?? []), ...args], {
+const child = spawn(runtime, [...flags, program, ...given, ...args], {
   stdio: stays ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
   env: { ...process.env, ...kept, PATH: path },
 });

@@ -102,9 +102,8 @@ function processTree(root: number): ProcessMemory[] {
 function programOf(pid: number): string {
   const command = contentOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ');
   if (/\bpostgres\b/.test(command)) return 'postgres';
-  for (const program of ['bootstrap.mjs', 'start.ts', 'main.ts'])
-    if (command.includes(program)) return program;
-  return 'npm and its shell';
+  const [program] = /\bbootstrap\.mjs\b|\b(?:start|main)\.[jt]s\b/.exec(command) ?? ['npm and its shell'];
+  return program;
 }
 
 function contentOf(file: string): string {

@@ -3,8 +3,11 @@
  * every package that it stands on; the files that it reads lie there where they lie in this repository, and what a module asks about its
  * own place is answered with that place. What bundles is esbuild, the usual one for Node: it shares code between many programs, which
  * each service and each thread is. It is installed below `tools/bundle/` on first use.
+ *
+ * With `--here=server` or `--here=sandbox` the folder is for the commands of this repository, which start from it
+ * (`packages/process/src/built.mjs`): the files of others' packages are read where they are installed. The sandbox has the server in it.
  */
-import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,8 +17,9 @@ import { SOURCES } from './packages.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SHOP = 'apps/shop';
+const SANDBOX = 'packages/sandbox';
 /** The packages that the server is made of, `packages/process` with them. */
-const FOLDERS = ['packages/process', ...SOURCES.map((source) => dirname(source))];
+const SERVER = ['packages/process', ...SOURCES.map((source) => dirname(source))];
 
 /** The files that are read as the server runs, from the root of the repository. */
 const CARRIED = [
@@ -24,8 +28,45 @@ const CARRIED = [
   'docs/images/*.svg',
   'packages/core/web/*.{html,js,css,svg,png,woff2,txt}',
   'contracts/{src/**,test}/*.sol',
-  ...FOLDERS.flatMap((folder) => [`${folder}/src/**/*.{sql,json}`, `${folder}/tools/*/package{,-lock}.json`]),
 ];
+/** Files of a package that are read, and those that say which tools it installs on first use. */
+const readIn = (folder: string) => `${folder}/src/**/*.{sql,json,sol,so,gz}`;
+const toolsOf = (folder: string) => `${folder}/tools/*/package{,-lock}.json`;
+/** What a bundle is made of. */
+interface Contents {
+  /** The packages of this repository inside. */
+  folders: readonly string[];
+  /** Those of them whose dependencies are inside as well. */
+  entries: readonly string[];
+  /** Files of source that are started or loaded by their names, beside those that are found. */
+  named: readonly string[];
+  /** The way from the bundle to this repository, where others' packages are read as they are installed; null: all files are carried. */
+  wayHere: string | null;
+  /** Packages that are loaded from where they are installed. */
+  outside: readonly string[];
+}
+const PACKED: Contents = { folders: SERVER, entries: [SHOP], named: [], wayHere: null, outside: [] };
+/** @param into the folder of the bundle */
+const serverHere = (into: string): Contents => ({ ...PACKED, wayHere: posixPath(relative(into, ROOT)) });
+const sandboxHere = (into: string): Contents => ({
+  folders: [...SERVER, SANDBOX],
+  entries: [SHOP, SANDBOX],
+  named: [
+    ...['start', 'run', 'backup', 'restore', 'wallet', 'warp', 'reset'].map(
+      (name) => `${SANDBOX}/src/${name}.ts`,
+    ),
+    // The sandbox loads these of the server by their names.
+    `${SHOP}/src/app.ts`,
+    `${SHOP}/src/commands/beside-start.ts`,
+    'packages/catalogue/src/services/registry.ts',
+    'packages/core/src/rails/x402/held-key.ts',
+    'packages/core/src/relayer/signer-process.ts',
+  ],
+  wayHere: posixPath(relative(into, ROOT)),
+  // It carries machine code.
+  outside: ['litesvm'],
+});
+const LONGEST_LINE = 200;
 const OF_TESTS = /\.(test|fixture)\.\w+$/;
 /** Where files of others' packages go: npm packs no folder that is named `node_modules`. */
 const OTHERS = 'vendor';
@@ -75,10 +116,11 @@ interface Manifest {
 
 const readText = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const manifestOf = (folder: string): Manifest => JSON.parse(readText(`${folder}/package.json`));
-const fromRoot = (path: string) => relative(ROOT, path).split(sep).join('/');
+const posixPath = (path: string) => path.split(sep).join('/');
+const fromRoot = (path: string) => posixPath(relative(ROOT, path));
 const filesOf = (pattern: string) =>
   globSync(pattern, { cwd: ROOT })
-    .map((path) => path.split(sep).join('/'))
+    .map(posixPath)
     .filter((path) => !OF_TESTS.test(path))
     .sort();
 
@@ -101,13 +143,13 @@ function commands(): Record<string, string> {
 }
 
 /** The source of everything that is started or loaded by the name of its file: commands, services, threads and processes. */
-function programs(): string[] {
-  const sources = FOLDERS.flatMap((folder) => filesOf(`${folder}/src/**/*.ts`));
+function programs({ folders, named }: Contents): string[] {
+  const sources = folders.flatMap((folder) => filesOf(`${folder}/src/**/*.ts`));
   const services = sources.filter((path) => /\/src\/services\/(?!shared\/)[^/]+\/[^/]+$/.test(path));
   const started = sources.flatMap((path) =>
     [...readText(path).matchAll(STARTED)].map(([, file]) => posix.join(posix.dirname(path), `${file}.ts`)),
   );
-  return [...new Set([...Object.values(commands()), ...services, ...started])];
+  return [...new Set([...Object.values(commands()), ...named, ...services, ...started])];
 }
 
 /**
@@ -116,11 +158,12 @@ function programs(): string[] {
  * @param carry takes a file of this repository into the package
  * @throws Error for a module of others of which nobody has said what it reads, and for one that names a file of TypeScript
  */
-function placed(path: string, carry: (file: string) => void): string | null {
+function placed(path: string, { wayHere }: Contents, carry: (file: string) => void): string | null {
   const text = readText(path);
   if (!ASKS_PLACE.test(text)) return null;
-  const place = placeOf(path);
-  if (path.includes('node_modules/')) {
+  const isOurs = !path.includes('node_modules/');
+  const place = isOurs || wayHere === null ? placeOf(path) : posix.join(wayHere, path);
+  if (!isOurs && wayHere === null) {
     const read = PLACED[posix.relative(OTHERS, place)];
     if (read === undefined)
       throw new Error(`${path} asks where it lies: say in PLACED of scripts/bundle.ts which files it reads`);
@@ -139,7 +182,8 @@ function placed(path: string, carry: (file: string) => void): string | null {
     __filename: quoted(place),
   };
   return renamed
-    .replaceAll(/createRequire\(import\.meta\.url\)\.resolve\('([^']+)'\)/g, (_, name: string) => {
+    .replaceAll(/createRequire\(import\.meta\.url\)\.resolve\('([^']+)'\)/g, (asked, name: string) => {
+      if (wayHere !== null) return asked;
       const found = fromRoot(createRequire(join(ROOT, path)).resolve(name));
       carry(found);
       return quoted(placeOf(found));
@@ -186,12 +230,12 @@ ${named}`;
 /**
  * Packages that are installed here for tests and tools alone. Some of those inside use them where they find them, and do without elsewhere.
  */
-function leftOut(): string[] {
+function leftOut(entries: readonly string[]): string[] {
   const { packages }: { packages: Record<string, { link?: boolean }> } = JSON.parse(
     readText('package-lock.json'),
   );
   const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
-  const needed = new Set([...neededPackages(ROOT, [SHOP])].map(nameOf));
+  const needed = new Set([...neededPackages(ROOT, entries)].map(nameOf));
   const others = Object.entries(packages).filter(
     ([place, { link = false }]) => /node_modules/.test(place) && !link,
   );
@@ -221,23 +265,25 @@ function licences(inputs: readonly string[]): string {
 }
 
 /**
- * Writes the server into a folder, with the manifest of its package.
+ * Writes a bundle into a folder, with the manifest of the server's package.
  *
  * @throws Error when what bundles cannot be had, when a module does not resolve, and as `placed` and `licences` do
  */
-async function bundle(into: string): Promise<void> {
+async function bundle(into: string, contents: Contents): Promise<void> {
   const modules = installApart(join(ROOT, 'tools/bundle'), 'what bundles the server');
   if (modules === null)
     throw new Error('the package registry cannot be reached to install what bundles the server');
   const esbuild: Bundler = await import(pathToFileURL(join(modules, 'esbuild/lib/main.js')).href);
-  const carried = new Set(CARRIED.flatMap(filesOf));
+  const { folders, wayHere } = contents;
+  const tools = wayHere === null ? folders.map(toolsOf) : [];
+  const carried = new Set([...CARRIED, ...folders.map(readIn), ...tools].flatMap(filesOf));
   const places = (build: Builder) =>
     build.onLoad({ filter: /\.[cm]?[jt]s$/ }, ({ path }) => {
-      const contents = placed(fromRoot(path), (file) => carried.add(file));
-      return contents === null ? null : { contents, loader: path.endsWith('ts') ? 'ts' : 'js' };
+      const text = placed(fromRoot(path), contents, (file) => carried.add(file));
+      return text === null ? null : { contents: text, loader: path.endsWith('ts') ? 'ts' : 'js' };
     });
   const { outputFiles, metafile } = await esbuild.build({
-    entryPoints: programs().map((path) => ({ in: path, out: path.replace(/\.ts$/, '') })),
+    entryPoints: programs(contents).map((path) => ({ in: path, out: path.replace(/\.ts$/, '') })),
     absWorkingDir: ROOT,
     outdir: into,
     chunkNames: 'chunks/[name]-[hash]',
@@ -246,8 +292,11 @@ async function bundle(into: string): Promise<void> {
     format: 'esm',
     platform: 'node',
     target: 'node22',
-    external: leftOut(),
+    external: [...leftOut(contents.entries), ...contents.outside],
     legalComments: 'none',
+    // Node keeps the text of what it has loaded: 16 MB less of it. Names stay, for traces of errors.
+    minifyWhitespace: true,
+    lineLimit: LONGEST_LINE,
     metafile: true,
     write: false,
     logLevel: 'warning',
@@ -268,6 +317,17 @@ async function bundle(into: string): Promise<void> {
     mkdirSync(dirname(join(into, placeOf(file))), { recursive: true });
     cpSync(join(ROOT, file), join(into, placeOf(file)));
   }
+  if (wayHere !== null) {
+    // Tools are installed on first use: once for this repository and every bundle of it.
+    for (const tool of globSync(
+      folders.map((folder) => `${folder}/tools/*`),
+      { cwd: ROOT },
+    )) {
+      mkdirSync(dirname(join(into, tool)), { recursive: true });
+      symlinkSync(join(ROOT, tool), join(into, tool), 'junction');
+    }
+    return;
+  }
   const inside = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
   write('THIRD-PARTY-LICENSES.txt', `${licences(inside)}\n`);
   write('README.md', readText(`${SHOP}/README.md`));
@@ -281,7 +341,9 @@ function packed(): Manifest {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const [, , folder] = process.argv;
+  const [, , folder, here = ''] = process.argv;
   if (folder === undefined) throw new Error('name the folder to write the server into');
-  await bundle(resolve(folder));
+  const into = resolve(folder);
+  const contents = { '--here=server': serverHere(into), '--here=sandbox': sandboxHere(into) }[here];
+  await bundle(into, contents ?? PACKED);
 }

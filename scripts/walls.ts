@@ -547,7 +547,7 @@ export const SANDBOX: House = {
     { room: 'data-dir.ts', knows: [], because: 'It says where the sandbox keeps its files.' },
     { room: 'faults.ts', knows: [], because: 'A fault on order does not depend on what it breaks.' },
     { room: 'kept-port.ts', knows: [PROCESS], because: 'It keeps port numbers, and finds free ones.' },
-    { room: 'load-server.ts', knows: [], because: 'It loads files of the server by their paths.' },
+    { room: 'load-server-program.ts', knows: [], because: 'It loads files of the server by their paths.' },
     { room: 'page-frame.ts', knows: [], because: 'The frame of a page does not depend on the page.' },
     { room: 'parts.ts', knows: [PROCESS], because: 'It starts and stops parts of any kind.' },
     {

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { StartError } from '../../process/src/start-error.ts';
 
@@ -45,7 +45,7 @@ export async function startSigners(
   const isOwn = SOCKET.test(own + LONGEST_NAME);
   const folder = isOwn ? own : mkdtempSync(join(tmpdir(), 'farebox-signers-'));
   if (isOwn) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const load = (file: string) => import(pathToFileURL(join(CORE, file)).href);
+  const load = (file: string) => import(pathToFileURL(join(CORE, file + extname(import.meta.filename))).href);
   const serving: { close(): Promise<void> }[] = [];
   const stop = async () => {
     await Promise.all(serving.splice(0).map((signer) => signer.close()));
@@ -53,7 +53,7 @@ export async function startSigners(
   };
   try {
     const [{ heldKey }, { startSigner }]: [{ heldKey(text: string): HeldKey }, SignerProcess] =
-      await Promise.all([load('rails/x402/held-key.ts'), load('relayer/signer-process.ts')]);
+      await Promise.all([load('rails/x402/held-key'), load('relayer/signer-process')]);
     const named = await Promise.all(
       Object.entries(keys).map(async ([name, text]) => {
         const key = heldKey(text);

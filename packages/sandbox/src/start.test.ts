@@ -20,16 +20,21 @@ import { runningOn } from './chain/state-files.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
 const execute = promisify(execFile);
-const HERE = import.meta.dirname;
+const ROOT = join(import.meta.dirname, '../../..');
+/** What an installation bundles, at the depth at which it has it. */
+const BUNDLE = join(ROOT, `node_modules/.cache/farebox-start-test-${process.pid}`);
+const HERE = join(BUNDLE, 'packages/sandbox/src');
 
 let folder: string;
 const children: ChildProcess[] = [];
-before(() => {
+before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'farebox-start-'));
+  await execute(process.execPath, [QUIET, join(ROOT, 'scripts/bundle.ts'), BUNDLE, '--here=sandbox']);
 });
 after(() => {
   // Only those that a failed test left behind.
   for (const child of children) child.kill('SIGKILL');
+  rmSync(BUNDLE, { recursive: true, force: true });
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -59,7 +64,7 @@ function noteOf(name: string): string {
 
 async function start(name: string, port: number, configured: Record<string, string> = {}): Promise<World> {
   const env = { ...environment(name, port), ...configured };
-  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], { env });
+  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.js')], { env });
   children.push(child);
   let printed = '';
   const ready = new Promise<void>((resolve, reject) => {
@@ -190,16 +195,16 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const sameCall = { 'idempotency-key': 'kept' };
   const bought = await (await buy(first, key, sameCall)).text();
   assert.match(
-    await command('one', port, 'run.ts', 'apps/shop/src/commands/books.ts'),
+    await command('one', port, 'run.js', 'apps/shop/src/commands/books.js'),
     /The books balance\./,
   );
-  const probe = await command('one', port, 'run.ts', 'apps/shop/src/commands/probe.ts');
+  const probe = await command('one', port, 'run.js', 'apps/shop/src/commands/probe.js');
   assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
 
   // One command makes several keys, each with its own credit and reason.
   const grant = [
-    'run.ts',
-    'apps/shop/src/commands/grant.ts',
+    'run.js',
+    'apps/shop/src/commands/grant.js',
     '--json',
     '--usd',
     '1',
@@ -224,19 +229,19 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   );
 
   // A wallet for the sandbox's chains; no key of theirs is written down.
-  const made = JSON.parse(await command('one', port, 'wallet.ts', '--json'));
+  const made = JSON.parse(await command('one', port, 'wallet.js', '--json'));
   assert.deepEqual(made.solana.holds, { usdc: '100', native: '0.1' });
   assert.equal(await usdcOf(made.base), 100);
   assert.equal(made.ethereum.privateKey, made.base.privateKey);
   assert.equal(await usdcOf(made.ethereum, ETHEREUM.usdc), 100);
-  const { tempo } = JSON.parse(await command('one', port, 'wallet.ts', '--tempo', '--json'));
+  const { tempo } = JSON.parse(await command('one', port, 'wallet.js', '--tempo', '--json'));
   assert.deepEqual(tempo.holds, { usdc: '100' });
   assert.equal(await usdcOf(tempo, USDC_E), 100);
 
   // Half a year passes for what is lent, and for no payment: before, meanwhile, after, and after the restart below.
   await payFromWallet(first, made.base.privateKey);
   const lentBefore = await lentWorth(made.base.rpcUrl);
-  const warped = execute(process.execPath, [QUIET, join(HERE, 'warp.ts'), '180d'], {
+  const warped = execute(process.execPath, [QUIET, join(HERE, 'warp.js'), '180d'], {
     env: environment('one', port),
   });
   await payFromWallet(first, made.base.privateKey);
@@ -245,7 +250,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const lentAfter = await lentWorth(made.base.rpcUrl);
   const earned = lentAfter / lentBefore - 1;
   assert(earned > 0.005 && earned < 0.03, `earned ${earned}`);
-  await assert.rejects(command('one', port, 'warp.ts', '180'), /usage: npm run sandbox:warp/);
+  await assert.rejects(command('one', port, 'warp.js', '180'), /usage: npm run sandbox:warp/);
   const walletLeft = await usdcOf(made.base);
   assert.equal(walletLeft.toFixed(2), '99.10', 'three times 0.05 by x402 and 0.25 by MPP');
 
@@ -311,7 +316,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   );
   await assert.rejects(start('three', port), /port \d+ on 127\.0\.0\.1 is taken/);
   await assert.rejects(start('one', await freePort()), /another sandbox \(pid \d+\) runs on/);
-  await assert.rejects(command('one', port, 'reset.ts'), /a server runs on/);
+  await assert.rejects(command('one', port, 'reset.js'), /a server runs on/);
 
   assert.equal(await first.stop(), 0);
   const again = await start('one', port);
@@ -333,7 +338,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(await again.stop(), 0);
 
   writeFileSync(join(folder, 'one', 'world.json.1'), 'of one that was killed before it could rename it');
-  await command('one', port, 'reset.ts');
+  await command('one', port, 'reset.js');
   assert.deepEqual(readdirSync(join(folder, 'one')), []);
   // What a first start leaves that was killed while it wrote.
   for (const name of HALF_WRITTEN) writeFileSync(join(folder, 'one', name), '');
@@ -350,9 +355,9 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   process.kill(runningOn(join(folder, 'one', 'chain'))?.keeperPid ?? assert.fail(), 'SIGKILL');
   assert.deepEqual(await ended, [1, null]);
   assert.match(anew.printed, /the sandbox chain ended: .* everything stops/);
-  await command('two', port, 'reset.ts');
-  await assert.rejects(command('two', port, 'wallet.ts'), /no sandbox runs on/);
-  await assert.rejects(command('two', port, 'warp.ts', '1d'), /no sandbox runs on/);
+  await command('two', port, 'reset.js');
+  await assert.rejects(command('two', port, 'wallet.js'), /no sandbox runs on/);
+  await assert.rejects(command('two', port, 'warp.js', '1d'), /no sandbox runs on/);
 });
 
 test('where nothing can be kept, the start says so and what to do', async () => {
@@ -370,7 +375,7 @@ test('where nothing can be kept, the start says so and what to do', async () => 
 });
 
 test('production starts no sandbox part, and says everything that is missing at once', async () => {
-  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], {
+  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.js')], {
     env: {
       ...environment('production', await freePort()),
       FAREBOX_MODE: 'production',

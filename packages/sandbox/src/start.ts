@@ -4,17 +4,18 @@
  */
 import { fork } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { prepareEmbeddedPostgres, stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { STAYING } from '../../process/src/node-flags.mjs';
 import { StartError } from '../../process/src/start-error.ts';
 import { isWritten, replaceFile } from '../../process/src/whole-file.ts';
 import { dataDirOf } from './data-dir.ts';
 import type { SandboxDevices } from './devices/devices.ts';
-import type { FromServer, ToServer } from './load-server.ts';
+import type { FromServer, ToServer } from './load-server-program.ts';
 import type { World } from './world.ts';
 
-const SERVER = join(import.meta.dirname, '../../../apps/shop/src');
+/** The server's program, which ends as this file does: they are bundled together. */
+const SERVER = join(import.meta.dirname, `../../../apps/shop/src/main${extname(import.meta.filename)}`);
 const SANDBOX_KEY_USD = '200';
 const SHOWN_GRANT = { usd: SANDBOX_KEY_USD, label: 'sandbox', reason: 'first start of the sandbox' };
 const DEVICES_GRANT = { usd: '1', label: 'sandbox devices', reason: 'owner of the devices of the sandbox' };
@@ -25,8 +26,8 @@ const hasDatabase = Boolean(environment.DATABASE_URL || environment.DATABASE_URL
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
 const production = environment.FAREBOX_MODE === 'production';
 // In a sandbox it loads its code and brings its database up while the world begins, and waits for the addresses then.
-const loadsFirst = production ? [] : ['--import', join(import.meta.dirname, 'load-server.ts')];
-const server = fork(join(SERVER, 'main.ts'), process.argv.slice(2), {
+const loadsFirst = production ? [] : ['--import', join(import.meta.dirname, 'load-server-program.ts')];
+const server = fork(SERVER, process.argv.slice(2), {
   env: environment,
   execArgv: [...STAYING, ...loadsFirst],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -193,7 +194,7 @@ async function makeFirstKeys(): Promise<FirstKeys> {
   return { ofDevices, shown: made.shift() ?? null };
 }
 
-/** Has the server's process make keys (`load-server.ts`). @returns them, in the order in which they are asked for */
+/** Has the server's process make keys (`load-server-program.ts`). @returns them, in the order in which they are asked for */
 async function makeKeys(grants: { usd: string; label: string; reason: string }[]): Promise<string[]> {
   if (grants.length === 0) return [];
   const answered = new Promise<FromServer>((resolve) => {

@@ -13,6 +13,9 @@ import { freePort } from '../../process/src/free-port.ts';
 import { isAlive } from '../../process/src/is-alive.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
+/** The programs of both processes, from the bundle or from the source. */
+const START = '/sandbox/src/start.';
+const SERVER = '/shop/src/main.';
 /** For a whole `npm run start`, on a machine that does much else meanwhile. */
 const WITHIN_MS = 180_000;
 
@@ -149,9 +152,9 @@ test('npm start: SIGTERM to npm alone, to the server alone, and the death of any
 }, async () => {
   const stops: { who: (running: Running) => number; how: NodeJS.Signals }[] = [
     { who: ({ npm }) => npm, how: 'SIGTERM' },
-    { who: ({ the }) => the('main.ts'), how: 'SIGTERM' },
+    { who: ({ the }) => the(SERVER), how: 'SIGTERM' },
     { who: ({ the }) => the('bootstrap.mjs'), how: 'SIGKILL' },
-    { who: ({ the }) => the('start.ts'), how: 'SIGKILL' },
+    { who: ({ the }) => the(START), how: 'SIGKILL' },
   ];
   for (const { who, how } of stops) {
     const running = await start('start', 'start');
@@ -161,7 +164,7 @@ test('npm start: SIGTERM to npm alone, to the server alone, and the death of any
 });
 
 test('npm start: who is killed before anything is ready leaves nothing behind', { skip: linux }, async () => {
-  for (const part of ['start.ts', 'main.ts']) {
+  for (const part of [START, SERVER]) {
     const dataDir = join(folder, `early-${part}`);
     const env = { ...process.env, FAREBOX_DATA_DIR: dataDir, PORT: String(await freePort()) };
     const npm = spawn('npm', ['run', 'start'], { cwd: ROOT, env, stdio: 'ignore' });
@@ -171,7 +174,7 @@ test('npm start: who is killed before anything is ready leaves nothing behind', 
     const the = (name: string) => [...seen].find((each) => commandOf(each).includes(name));
     await until(`both of them: ${[...seen].map(commandOf).join('; ')}`, () => {
       for (const each of familyOf(pid)) seen.add(each);
-      return the('start.ts') !== undefined && the('main.ts') !== undefined;
+      return the(START) !== undefined && the(SERVER) !== undefined;
     });
     // The server has not been told yet where anything is.
     end(the(part) ?? assert.fail());
@@ -185,11 +188,11 @@ test('npm start: who is ended while the database comes up, before the world is t
   skip: linux,
 }, async () => {
   const dataDir = join(folder, 'coming-up');
-  const ends: { whom: 'all' | 'start.ts' | 'main.ts'; how: NodeJS.Signals }[] = [
+  const ends: { whom: 'all' | typeof START | typeof SERVER; how: NodeJS.Signals }[] = [
     // As Ctrl-C does in a terminal; the database and the chains' keeper are not in that group.
     { whom: 'all', how: 'SIGINT' },
-    { whom: 'start.ts', how: 'SIGKILL' },
-    { whom: 'main.ts', how: 'SIGKILL' },
+    { whom: START, how: 'SIGKILL' },
+    { whom: SERVER, how: 'SIGKILL' },
   ];
   for (const { whom, how } of ends) {
     const env = { ...process.env, FAREBOX_DATA_DIR: dataDir, PORT: String(await freePort()) };
@@ -224,7 +227,7 @@ test('npm run serve: SIGTERM to npm alone; a database that a killed server left 
 
   const killed = await start('serve', 'serve');
   const database = postgresOf(killed.dataDir);
-  process.kill(killed.the('main.ts'), 'SIGKILL');
+  process.kill(killed.the(SERVER), 'SIGKILL');
   await until('its end', () => !isAlive(killed.npm) || leftOf(killed).length <= 1);
   assert(isAlive(database), 'nobody was there to end it');
   const next = await start('serve', 'serve');

@@ -1,4 +1,4 @@
-/** The sandbox's side of the keeper, the process that runs its nodes. The process itself is `keeper.ts`. */
+/** The sandbox's side of the keeper, the process that runs its nodes. The process itself is `keeper-program.ts`. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { WAITING } from '../../../process/src/node-flags.mjs';
@@ -113,7 +113,7 @@ export class NodeKeeper {
   }
 
   #fork(): Running {
-    const keeper = fork(join(import.meta.dirname, 'keeper.ts'), {
+    const keeper = fork(join(import.meta.dirname, 'keeper-program.ts'), {
       detached: true,
       // The keeper gets nothing else of the environment, which may hold secret keys.
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...ONE_HEAP, ...COMPILED },

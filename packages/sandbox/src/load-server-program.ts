@@ -6,7 +6,7 @@
  * Node gives what a process was started with to its threads, and to processes that it forks. Nobody tells those anything:
  * they would wait for ever, before their own program has begun. So they load nothing here.
  */
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
@@ -28,12 +28,14 @@ export type FromServer =
 
 const SERVER = join(import.meta.dirname, '../../../apps/shop/src');
 const CATALOGUE = join(import.meta.dirname, '../../catalogue/src');
-const load = (file: string) => import(pathToFileURL(join(SERVER, file)).href);
+/** As this file ends: they are bundled together. */
+const CODE = extname(import.meta.filename);
+const load = (path: string) => import(pathToFileURL(path + CODE).href);
 /** A database that is being brought up is waited for before it is stopped, but not for ever. */
 const COMES_UP_WITHIN_MS = 10_000;
 const LOOKED_EVERY_MS = 5;
 
-if (isMainThread && process.argv[1] === join(SERVER, 'main.ts')) await loadUntilTold();
+if (isMainThread && process.argv[1] === join(SERVER, `main${CODE}`)) await loadUntilTold();
 
 async function loadUntilTold(): Promise<void> {
   let leave = async (): Promise<void> => process.exit(1);
@@ -89,16 +91,16 @@ interface BesideStart {
 }
 
 async function loadServer(): Promise<BesideStart> {
-  await load('app.ts');
-  const { loadServices }: { loadServices(): Promise<unknown> } = await import(
-    pathToFileURL(join(CATALOGUE, 'services/registry.ts')).href
+  await load(join(SERVER, 'app'));
+  const { loadServices }: { loadServices(): Promise<unknown> } = await load(
+    join(CATALOGUE, 'services/registry'),
   );
   await loadServices();
-  return load('commands/beside-start.ts');
+  return load(join(SERVER, 'commands/beside-start'));
 }
 
 async function makeKeys(grants: object[]): Promise<void> {
-  const { makeKeys: make }: BesideStart = await load('commands/beside-start.ts');
+  const { makeKeys: make }: BesideStart = await load(join(SERVER, 'commands/beside-start'));
   const answer: FromServer = await make(process.env, grants).then(
     (keys) => ({ keys }),
     (error: unknown) => ({ noKeys: error instanceof Error ? error.message : String(error) }),
