@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, builtProgram, isUnbuilt } from './packages/process/src/built.mjs';
-import { PLAYING, STAYING } from './packages/process/src/node-flags.mjs';
+import { ONE_HEAP, PLAYING, STAYING } from './packages/process/src/node-flags.mjs';
 import {
   fetchTool,
   lockOf,
@@ -208,9 +208,11 @@ const kept = command.install !== 'everything' && {
 // What stays also learns by this channel that we are gone, however we went.
 const stays = name === 'start' || name === 'serve';
 const flags = { start: PLAYING, serve: STAYING }[name] ?? ['--disable-warning=ExperimentalWarning'];
+// In production it is the server alone, which has many.
+const hasOneUser = name === 'start' && process.env.FAREBOX_MODE !== 'production';
 const child = spawn(runtime, [...flags, program, ...given, ...args], {
   stdio: stays ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-  env: { ...process.env, ...kept, PATH: path },
+  env: { ...(hasOneUser ? ONE_HEAP : {}), ...process.env, ...kept, PATH: path },
 });
 // Ctrl-C goes to the whole group by itself; other signals are passed on, and this process waits for the end.
 process.on('SIGINT', () => {});

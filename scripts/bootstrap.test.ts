@@ -33,6 +33,7 @@ function started(
   const copied = [
     'bootstrap.mjs',
     'packages/process/src/npm-packages.mjs',
+    'packages/process/src/built.mjs',
     'packages/process/src/node-flags.mjs',
   ];
   for (const file of copied) {

@@ -317,21 +317,21 @@ async function bundle(into: string, contents: Contents): Promise<void> {
     mkdirSync(dirname(join(into, placeOf(file))), { recursive: true });
     cpSync(join(ROOT, file), join(into, placeOf(file)));
   }
-  if (wayHere !== null) {
-    // Tools are installed on first use: once for this repository and every bundle of it.
-    for (const tool of globSync(
-      folders.map((folder) => `${folder}/tools/*`),
-      { cwd: ROOT },
-    )) {
-      mkdirSync(dirname(join(into, tool)), { recursive: true });
-      symlinkSync(join(ROOT, tool), join(into, tool), 'junction');
-    }
-    return;
-  }
+  // It says that these are modules: Node would look for that in each of them.
+  write('package.json', `${JSON.stringify({ ...packed(), bin }, null, 2)}\n`);
+  if (wayHere !== null) return linkTools(folders, into);
   const inside = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
   write('THIRD-PARTY-LICENSES.txt', `${licences(inside)}\n`);
   write('README.md', readText(`${SHOP}/README.md`));
-  write('package.json', `${JSON.stringify({ ...packed(), bin }, null, 2)}\n`);
+}
+
+/** Tools are installed on first use: once for this repository and every bundle of it. */
+function linkTools(folders: readonly string[], into: string): void {
+  const patterns = folders.map((folder) => `${folder}/tools/*`);
+  for (const tool of globSync(patterns, { cwd: ROOT })) {
+    mkdirSync(dirname(join(into, tool)), { recursive: true });
+    symlinkSync(join(ROOT, tool), join(into, tool), 'junction');
+  }
 }
 
 /** The manifest of a package that needs no other. */

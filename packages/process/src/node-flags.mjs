@@ -12,5 +12,11 @@ export const STAYING = [QUIET, '--max-semi-space-size=8', '--expose-gc'];
 /** For the process that starts the sandbox and plays its parts: it has one user. */
 export const PLAYING = [QUIET, '--max-semi-space-size=2', '--expose-gc'];
 
+/**
+ * The environment of a process with one user: glibc keeps what was freed for each thread by itself, unless there is one heap for all of
+ * them. Other systems read nothing of it.
+ */
+export const ONE_HEAP = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
+
 /** For a small program that waits most of the time. */
 export const WAITING = [QUIET, '--max-semi-space-size=1'];

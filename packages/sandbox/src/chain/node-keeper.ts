@@ -1,7 +1,7 @@
 /** The sandbox's side of the keeper, the process that runs its nodes. The process itself is `keeper-program.ts`. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
-import { WAITING } from '../../../process/src/node-flags.mjs';
+import { ONE_HEAP, WAITING } from '../../../process/src/node-flags.mjs';
 
 /** The kind of chain that a node runs. */
 export type Network = 'ethereum' | 'tempo';
@@ -48,8 +48,6 @@ interface Running {
 /** The folder of Node's compile cache; see `bootstrap.mjs`. */
 const { NODE_COMPILE_CACHE } = process.env;
 const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
-/** Saved states come and go there, each of megabytes: glibc would keep what they took for each thread by itself. */
-const ONE_HEAP = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
@@ -115,7 +113,7 @@ export class NodeKeeper {
   #fork(): Running {
     const keeper = fork(join(import.meta.dirname, 'keeper-program.ts'), {
       detached: true,
-      // The keeper gets nothing else of the environment, which may hold secret keys.
+      // The keeper gets nothing else of the environment, which may hold secret keys. Saved states come and go there, each of megabytes.
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...ONE_HEAP, ...COMPILED },
       execArgv: [...WAITING],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
