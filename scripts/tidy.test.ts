@@ -91,7 +91,7 @@ describe('every hand-kept list is complete and has nothing else:', () => {
     const { scripts }: { scripts: Record<string, string> } = JSON.parse(read('package.json'));
     const commands = [
       ...(/const COMMANDS = \{([\s\S]*?)\n\};/.exec(read('bootstrap.mjs'))?.[1] ?? '').matchAll(
-        /^ {2}'?([\w:-]+)'?: \{/gm,
+        /^ {2}'?([\w:-]+)'?: (?:\{|besideServer\()/gm,
       ),
     ];
     const run = Object.values(scripts).map((line) => line.split(' ')[2] ?? '');
