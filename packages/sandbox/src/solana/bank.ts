@@ -24,16 +24,18 @@ import { addressesOfTable, lookupsOf, type WireTransaction } from './wire-transa
 
 /** Longer log output of a program is cut, as nodes do. */
 const LOG_BYTES = 10_000n;
+const base58 = getBase58Decoder();
 
 /** The result of running a transaction, whether it changed anything or not. */
 export interface Execution {
   err: TransactionError | null;
   logs: readonly string[];
   unitsConsumed: number;
-  innerInstructions: LandedTransaction['innerInstructions'];
   returnData: LandedTransaction['returnData'];
-  /** The accounts as the transaction would leave them; none if it failed. */
-  postAccounts: readonly EncodedAccount[];
+  /** Reads the instructions that programs called. What few ask for is read for them alone. */
+  innerInstructions(): LandedTransaction['innerInstructions'];
+  /** Reads the accounts as the transaction would leave them; none if it failed. */
+  postAccounts(): readonly EncodedAccount[];
 }
 
 export interface BankState {
@@ -190,7 +192,7 @@ export function openBank(saved: {
       preTokenBalances: before.tokens,
       postTokenBalances: after.tokens,
       logMessages: execution.logs,
-      innerInstructions: execution.innerInstructions,
+      innerInstructions: execution.innerInstructions(),
       computeUnitsConsumed: execution.unitsConsumed,
       returnData: execution.returnData,
       memo: memoOf(transaction.message),
@@ -254,7 +256,14 @@ export function frozen(bank: Bank): Bank {
 }
 
 function nothingRan(err: TransactionError): Execution {
-  return { err, logs: [], unitsConsumed: 0, innerInstructions: [], returnData: null, postAccounts: [] };
+  return {
+    err,
+    logs: [],
+    unitsConsumed: 0,
+    innerInstructions: () => [],
+    returnData: null,
+    postAccounts: () => [],
+  };
 }
 
 function executionOf(
@@ -267,31 +276,31 @@ function executionOf(
     err: failed ? transactionErrorOf(result.err()) : null,
     logs: meta.logs(),
     unitsConsumed: Number(meta.computeUnitsConsumed()),
-    innerInstructions: meta.innerInstructions().flatMap((inner, index) =>
-      inner.length === 0
-        ? []
-        : {
-            index,
-            instructions: inner.map((one) => {
-              const instruction = one.instruction();
-              return {
-                programIdIndex: instruction.programIdIndex(),
-                accounts: [...instruction.accounts()],
-                data: getBase58Decoder().decode(instruction.data()),
-                stackHeight: one.stackHeight(),
-              };
-            }),
-          },
-    ),
+    innerInstructions: () => innerInstructionsOf(meta),
     returnData:
       returned.data().length === 0
         ? null
         : {
-            programId: address(getBase58Decoder().decode(returned.programId())),
+            programId: address(base58.decode(returned.programId())),
             data: [Buffer.from(returned.data()).toString('base64'), 'base64'],
           },
-    postAccounts: !failed && 'postAccounts' in result ? result.postAccounts() : [],
+    postAccounts: () => (!failed && 'postAccounts' in result ? result.postAccounts() : []),
   };
+}
+
+function innerInstructionsOf(meta: TransactionMetadata): LandedTransaction['innerInstructions'] {
+  return meta.innerInstructions().flatMap((inner, index) => {
+    const instructions = inner.map((one) => {
+      const instruction = one.instruction();
+      return {
+        programIdIndex: instruction.programIdIndex(),
+        accounts: [...instruction.accounts()],
+        data: base58.decode(instruction.data()),
+        stackHeight: one.stackHeight(),
+      };
+    });
+    return instructions.length === 0 ? [] : { index, instructions };
+  });
 }
 
 function sum(values: readonly number[]): number {

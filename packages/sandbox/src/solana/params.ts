@@ -1,5 +1,5 @@
 /** Reads the parameters of a call, and refuses wrong ones as a node would. */
-import { type Address, address, isAddress } from '@solana/kit';
+import { type Address, isAddress } from '@solana/kit';
 import { INVALID_PARAMS, RpcError } from './json-rpc.ts';
 
 type Params = readonly unknown[];
@@ -25,7 +25,7 @@ export function addressAt(params: Params, index: number): Address {
 
 export function toAddress(value: unknown): Address {
   if (typeof value !== 'string' || !isAddress(value)) throw invalid('Invalid param: Invalid');
-  return address(value);
+  return value;
 }
 
 /** @param maximum entries; more are refused in a node's words */

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { getBase58Decoder } from '@solana/kit';
 
+const base58 = getBase58Decoder();
+
 export const SLOT_MS = 400;
 /** For how many blocks a blockhash can be used. */
 export const BLOCKHASH_SLOTS = 150;
@@ -55,7 +57,7 @@ export function openSlotClock(saved: ClockState, nowMs: () => number = Date.now)
   }
 
   const blockhashOf = (of: number): string =>
-    getBase58Decoder().decode(createHash('sha256').update(`sandbox block ${bornAtMs} ${of}`).digest());
+    base58.decode(createHash('sha256').update(`sandbox block ${bornAtMs} ${of}`).digest());
 
   /** Keeps the blockhashes that can still be used, and no others. */
   function remember(now: number): void {

@@ -7,6 +7,8 @@ import type { SlotClock } from './slots.ts';
 import type { TransactionError } from './transaction-error.ts';
 import { decodeTransaction, isWritable, lookupsOf, type WireTransaction } from './wire-transaction.ts';
 
+const base58 = getBase58Decoder();
+
 export const TRANSACTION_ENCODINGS = ['json', 'jsonParsed', 'base64', 'base58'] as const;
 export type TransactionEncoding = (typeof TRANSACTION_ENCODINGS)[number];
 
@@ -85,10 +87,9 @@ export function parsedInnerInstructions(
 function bodyView(wire: WireTransaction, landed: LandedTransaction, encoding: TransactionEncoding): unknown {
   const { message, transaction } = wire;
   if (encoding === 'base64') return [landed.base64, encoding];
-  if (encoding === 'base58')
-    return [getBase58Decoder().decode(Buffer.from(landed.base64, 'base64')), encoding];
+  if (encoding === 'base58') return [base58.decode(Buffer.from(landed.base64, 'base64')), encoding];
   const signatures = Object.values(transaction.signatures).map((one) =>
-    getBase58Decoder().decode(one ?? new Uint8Array(64)),
+    base58.decode(one ?? new Uint8Array(64)),
   );
   const lookups =
     message.version === 0
@@ -132,7 +133,7 @@ function bodyView(wire: WireTransaction, landed: LandedTransaction, encoding: Tr
       instructions: instructions.map(({ programIdIndex, accounts, bytes }) => ({
         programIdIndex,
         accounts,
-        data: getBase58Decoder().decode(bytes),
+        data: base58.decode(bytes),
         stackHeight: null,
       })),
       ...lookups,
@@ -170,5 +171,5 @@ function parsedView(
   const addresses = accounts.map(at);
   const parsed = parseInstruction({ programId, accounts: addresses, data });
   if (parsed !== null) return { ...parsed, stackHeight };
-  return { programId, accounts: addresses, data: getBase58Decoder().decode(data), stackHeight };
+  return { programId, accounts: addresses, data: base58.decode(data), stackHeight };
 }

@@ -20,6 +20,14 @@ const MAX_BASE64_CHARACTERS = 1_644;
 const MAX_BASE58_CHARACTERS = 1_683;
 const MAX_ACCOUNTS = 256;
 
+// Made once: making them takes longer than a transaction does.
+const transactions = { encode: getTransactionEncoder().encode, decode: getTransactionDecoder().decode };
+const messages = {
+  encode: getCompiledTransactionMessageEncoder().encode,
+  decode: getCompiledTransactionMessageDecoder().decode,
+};
+const base58 = { encode: getBase58Encoder().encode, decode: getBase58Decoder().decode };
+
 type AnyMessage = CompiledTransactionMessage & CompiledTransactionMessageWithLifetime;
 export type WireMessage = Exclude<AnyMessage, { version: 1 }>;
 
@@ -50,17 +58,11 @@ export function decodeTransaction(bytes: Uint8Array): WireTransaction {
     throw invalid(
       `decoded VersionedTransaction too large: ${bytes.length} bytes (max: ${MAX_TRANSACTION_BYTES} bytes)`,
     );
-  const transaction = attempt(
-    () => getTransactionDecoder().decode(bytes),
-    'failed to deserialize transaction',
-  );
+  const transaction = attempt(() => transactions.decode(bytes), 'failed to deserialize transaction');
   const message = decodeMessage(new Uint8Array(transaction.messageBytes));
   // LiteSVM ends the process on bytes that it cannot read, and kit's decoder is more lenient than LiteSVM's: only the
   // one canonical form goes through.
-  const again = attempt(
-    () => getTransactionEncoder().encode(transaction),
-    'failed to deserialize transaction',
-  );
+  const again = attempt(() => transactions.encode(transaction), 'failed to deserialize transaction');
   if (!isSame(again, bytes)) throw invalid('failed to deserialize transaction: not in canonical form');
   const signatures = Object.values(transaction.signatures);
   if (signatures.length !== message.header.numSignerAccounts)
@@ -68,7 +70,7 @@ export function decodeTransaction(bytes: Uint8Array): WireTransaction {
   return {
     transaction,
     message,
-    signature: getBase58Decoder().decode(signatures[0] ?? new Uint8Array(64)),
+    signature: base58.decode(signatures[0] ?? new Uint8Array(64)),
     messageHash: createHash('sha256').update(new Uint8Array(transaction.messageBytes)).digest('hex'),
     isFullySigned: signatures.every((signature) => signature !== null),
   };
@@ -76,15 +78,9 @@ export function decodeTransaction(bytes: Uint8Array): WireTransaction {
 
 /** Reads a message without signatures; throws as `readTransaction` does. */
 export function decodeMessage(bytes: Uint8Array): WireMessage {
-  const message = attempt(
-    () => getCompiledTransactionMessageDecoder().decode(bytes),
-    'failed to deserialize transaction message',
-  );
+  const message = attempt(() => messages.decode(bytes), 'failed to deserialize transaction message');
   if (message.version === 1) throw invalid('failed to deserialize transaction: unsupported version 1');
-  const again = attempt(
-    () => getCompiledTransactionMessageEncoder().encode(message),
-    'failed to deserialize',
-  );
+  const again = attempt(() => messages.encode(message), 'failed to deserialize');
   if (!isSame(again, bytes)) throw invalid('failed to deserialize transaction: not in canonical form');
   if (!isSane(message))
     throw invalid('invalid transaction: Transaction failed to sanitize accounts offsets correctly');
@@ -138,7 +134,7 @@ function bytesOf(text: string, encoding: WireEncoding): Uint8Array {
       `${encoding} encoded VersionedTransaction too large: ${text.length} bytes (max: ${maximum})`,
     );
   if (encoding === 'base58')
-    return new Uint8Array(attempt(() => getBase58Encoder().encode(text), 'invalid base58 encoding'));
+    return new Uint8Array(attempt(() => base58.encode(text), 'invalid base58 encoding'));
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') !== text) throw invalid('invalid base64 encoding');
   return new Uint8Array(bytes);

@@ -72,7 +72,7 @@ export const SENDING_METHODS: Methods = {
       unitsConsumed: execution.unitsConsumed,
       returnData: execution.returnData,
       innerInstructions: flagOf(config, 'innerInstructions')
-        ? parsedInnerInstructions(execution.innerInstructions, bank.keysOf(transaction)?.all ?? [])
+        ? parsedInnerInstructions(execution.innerInstructions(), bank.keysOf(transaction)?.all ?? [])
         : null,
       replacementBlockhash: replaces
         ? {
@@ -101,12 +101,11 @@ function wantedAccounts({ bank }: SandboxNode, accounts: unknown): (execution: E
   const config = configAt([accounts], 0);
   const addresses = listAt([config.addresses], 0, MAX_SIMULATED_ACCOUNTS).map(toAddress);
   const format = accountFormatOf(config, 'base64');
-  return ({ err, postAccounts }) =>
-    addresses.map((address) => {
-      if (err !== null) return null;
-      const after = postAccounts.find((one) => one.address === address) ?? bank.account(address);
-      return accountView(bank, after, format);
-    });
+  return ({ err, postAccounts }) => {
+    if (err !== null) return addresses.map(() => null);
+    const left = new Map(postAccounts().map((one) => [one.address, one]));
+    return addresses.map((address) => accountView(bank, left.get(address) ?? bank.account(address), format));
+  };
 }
 
 function signatureFailure(): RpcError {
