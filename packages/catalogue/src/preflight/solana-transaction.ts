@@ -4,6 +4,9 @@ import type { SolanaInstruction } from './solana-instructions.ts';
 
 /** The largest packet that validators take. https://solana.com/docs/core/transactions */
 const MOST_BYTES = 1_232;
+// Made once: making them takes longer than reading by them.
+const transactions = getTransactionDecoder();
+const messages = getCompiledTransactionMessageDecoder();
 
 export interface SolanaTransaction {
   wire: string;
@@ -52,8 +55,8 @@ export function readSolanaTransaction(wire: string): SolanaTransaction {
 
 function messageIn(bytes: Uint8Array) {
   try {
-    const { messageBytes } = getTransactionDecoder().decode(bytes);
-    const message = getCompiledTransactionMessageDecoder().decode(messageBytes);
+    const { messageBytes } = transactions.decode(bytes);
+    const message = messages.decode(messageBytes);
     if (message.version !== 'legacy' && message.version !== 0) throw new TypeError('another version');
     const lookups = message.version === 0 ? (message.addressTableLookups ?? []) : [];
     return {

@@ -54,6 +54,7 @@ export interface SolanaPriorityFee {
 }
 
 const REFUSALS: readonly number[] = [-32005, 429];
+const rpcError = z.looseObject({ code: z.number(), message: z.string() });
 
 const lamports = z
   .number()
@@ -62,27 +63,29 @@ const lamports = z
   // JSON numbers above 2^53 lamports (9 million SOL) arrive rounded by at most a billionth of their value.
   .transform(BigInt);
 const context = z.looseObject({ slot: z.number().int().nonnegative() });
-const balance = z.looseObject({ context, value: lamports });
-const tokenAccounts = z.looseObject({
-  context,
-  value: z.array(
-    z.looseObject({
-      account: z.looseObject({
-        data: z.looseObject({
-          parsed: z.looseObject({
-            info: z.looseObject({
-              mint: z.string(),
-              tokenAmount: z.looseObject({
-                amount: z.string().regex(/^\d+$/).transform(BigInt),
-                decimals: z.number().int().min(0).max(255),
+const balance = answered(z.looseObject({ context, value: lamports }));
+const tokenAccounts = answered(
+  z.looseObject({
+    context,
+    value: z.array(
+      z.looseObject({
+        account: z.looseObject({
+          data: z.looseObject({
+            parsed: z.looseObject({
+              info: z.looseObject({
+                mint: z.string(),
+                tokenAmount: z.looseObject({
+                  amount: z.string().regex(/^\d+$/).transform(BigInt),
+                  decimals: z.number().int().min(0).max(255),
+                }),
               }),
             }),
           }),
         }),
       }),
-    }),
-  ),
-});
+    ),
+  }),
+);
 const accountData = z
   .looseObject({
     lamports,
@@ -96,21 +99,24 @@ const accountData = z
     const { lamports: held, owner, executable, data } = raw;
     return { lamports: held, owner, executable, data: Buffer.from(data[0], 'base64') };
   });
-const accountsReply = z.looseObject({ context, value: z.array(accountData) });
-const simulationReply = z.looseObject({
-  context,
-  value: z.looseObject({
-    err: z.unknown(),
-    unitsConsumed: z.number().int().nonnegative().nullish(),
-    accounts: z.array(accountData).nullish(),
+const accountsReply = answered(z.looseObject({ context, value: z.array(accountData) }));
+const simulationReply = answered(
+  z.looseObject({
+    context,
+    value: z.looseObject({
+      err: z.unknown(),
+      unitsConsumed: z.number().int().nonnegative().nullish(),
+      accounts: z.array(accountData).nullish(),
+    }),
   }),
-});
-const priorityFees = z.array(
-  z
-    .looseObject({ slot: z.number().int(), prioritizationFee: z.number().nonnegative() })
-    .transform((fee) => ({ slot: fee.slot, microLamportsPerComputeUnit: fee.prioritizationFee })),
 );
-const rpcError = z.looseObject({ code: z.number(), message: z.string() });
+const priorityFees = answered(
+  z.array(
+    z
+      .looseObject({ slot: z.number().int(), prioritizationFee: z.number().nonnegative() })
+      .transform((fee) => ({ slot: fee.slot, microLamportsPerComputeUnit: fee.prioritizationFee })),
+  ),
+);
 
 /**
  * Solana's JSON-RPC. The public node allows 100 requests in 10 seconds, 40 of one method.
@@ -213,17 +219,23 @@ async function simulate(
   return at(value.context.slot, trial, source);
 }
 
+type Answered<T> = { refusal: number } | { result: T };
+
+/** The schema of a reply with such a result, or of a refusal. Made once for each: making one takes longer than reading by it. */
+function answered<T>(result: z.ZodType<T>): z.ZodType<Answered<T>> {
+  return z.union([
+    z.looseObject({ error: rpcError }).transform(({ error }) => ({ refusal: error.code })),
+    z.looseObject({ result }).transform((reply) => ({ result: reply.result })),
+  ]);
+}
+
 /** @throws UpstreamUnavailable for any reply other than a result, so callers must check the addresses first */
 async function ask<T>(
   http: UpstreamHttp,
   method: string,
   params: readonly unknown[],
-  result: z.ZodType<T>,
+  schema: z.ZodType<Answered<T>>,
 ): Promise<{ value: T; source: Source }> {
-  const schema = z.union([
-    z.looseObject({ error: rpcError }).transform(({ error }) => ({ refusal: error.code })),
-    z.looseObject({ result }).transform((reply) => ({ result: reply.result })),
-  ]);
   const body = { jsonrpc: '2.0', id: 1, method, params };
   const { value, source } = await http.post({ path: '', body, schema, idempotencyKey: null });
   if ('result' in value) return { value: value.result, source };
