@@ -136,7 +136,7 @@ test('a deposit is confirmed with the chain’s amount, whatever the caller says
 test('what is no signature, no wallet or no amount is refused before any node is asked', async () => {
   const wallet = await newWallet();
   const asked = () => [...node.state.asked.values()].reduce((sum, each) => sum + each, 0);
-  const { collateral } = await ownAccountsOf(wallet);
+  const { collateral } = ownAccountsOf(wallet);
   const before = asked();
   for (const [field, sent] of [
     ['txSignature', { wallet, txSignature: undefined }],
@@ -213,7 +213,7 @@ const REFUSED: Readonly<
     ...([400, 'NOT_A_DEPOSIT'] as const),
     async (wallet) => {
       const real = await depositScript(wallet, { usdc: NET, collateral: COLLATERAL });
-      const { collateral } = await ownAccountsOf(wallet);
+      const { collateral } = ownAccountsOf(wallet);
       return { ...real, tokens: { ...real.tokens, [collateral]: [await newWallet(), 0n, COLLATERAL] } };
     },
   ],
@@ -235,7 +235,7 @@ const REFUSED: Readonly<
     ...([400, 'OTHER_ACCOUNT'] as const),
     async (wallet) => {
       const real = await depositScript(wallet, { usdc: NET, collateral: COLLATERAL });
-      const { collateral } = await ownAccountsOf(await newWallet());
+      const { collateral } = ownAccountsOf(await newWallet());
       return {
         ...real,
         steps: real.steps.map((step) => ({
@@ -284,7 +284,7 @@ const REFUSED: Readonly<
   'that names the lending program and moves USDC to its vault by itself': [
     ...([400, 'NOT_A_DEPOSIT'] as const),
     async (wallet) => {
-      const { usdc, collateral } = await ownAccountsOf(wallet);
+      const { usdc, collateral } = ownAccountsOf(wallet);
       return {
         signers: [wallet],
         steps: [
@@ -337,7 +337,7 @@ const CREDITED: Readonly<Record<string, (real: Script, wallet: Address) => Promi
   }),
   'whose accounts come from a lookup table': async (real, wallet) => ({
     ...real,
-    fromTable: [(await ownAccountsOf(wallet)).collateral, LIQUIDITY_VAULT],
+    fromTable: [ownAccountsOf(wallet).collateral, LIQUIDITY_VAULT],
   }),
   'whose fees another signer pays': async (real) => ({
     ...real,
@@ -351,7 +351,7 @@ const CREDITED: Readonly<Record<string, (real: Script, wallet: Address) => Promi
     ...real,
     tokens: {
       ...real.tokens,
-      [(await ownAccountsOf(wallet)).collateral]: [COLLATERAL_MINT, 0n, 9n * COLLATERAL],
+      [ownAccountsOf(wallet).collateral]: [COLLATERAL_MINT, 0n, 9n * COLLATERAL],
     },
   }),
   'that a node shows without what programs called': async (real) => ({ ...real, inner: {} }),
@@ -368,7 +368,7 @@ for (const [what, change] of Object.entries(CREDITED))
 
 test('collateral that is sent away in the same transaction takes its cost with it', async () => {
   const wallet = await newWallet();
-  const { collateral } = await ownAccountsOf(wallet);
+  const { collateral } = ownAccountsOf(wallet);
   const real = await depositScript(wallet, { usdc: NET, collateral: COLLATERAL });
   const half = COLLATERAL / 2n;
   await confirm(
@@ -493,7 +493,7 @@ async function refundScript(
   fee: string,
   { signer = node.treasury, amount = FEE }: { signer?: Address; amount?: bigint } = {},
 ): Promise<Script> {
-  const { usdc } = await ownAccountsOf(wallet);
+  const { usdc } = ownAccountsOf(wallet);
   return {
     signers: [signer],
     steps: [
@@ -645,7 +645,7 @@ test('fees of one wallet are one line for the operator, which one payment ends, 
   assert.match(line?.reason ?? '', /5 of 7 fees/);
   const named = fees.filter((fee) => line?.how.includes(fee));
   assert.equal(named.length, 5);
-  const { usdc } = await ownAccountsOf(wallet);
+  const { usdc } = ownAccountsOf(wallet);
   const amountRaw = 5n * FEE;
   node.land({
     signers: [node.treasury],
@@ -687,7 +687,7 @@ test('fees of one wallet are one line for the operator, which one payment ends, 
 test('of several transfers of a wallet in one transaction all count as its fee', async () => {
   const wallet = await newWallet();
   const script = await feeScript(wallet, node.treasuryAccount, FEE / 2n);
-  const { usdc } = await ownAccountsOf(wallet);
+  const { usdc } = ownAccountsOf(wallet);
   const tokens = { [usdc]: [USDC_MINT, FEE, 0n], [node.treasuryAccount]: [USDC_MINT, 0n, FEE] } as const;
   node.land({ ...script, steps: [...script.steps, ...script.steps], tokens });
   await keep();
@@ -727,7 +727,7 @@ test('one payment of the treasury’s does not settle two debts', async () => {
   await keep();
   node.state.slot += 2_000;
   await keep();
-  const { usdc } = await ownAccountsOf(wallet);
+  const { usdc } = ownAccountsOf(wallet);
   const refund = (amountRaw: bigint): Script => ({
     signers: [node.treasury],
     steps: [

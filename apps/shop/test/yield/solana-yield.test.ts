@@ -15,13 +15,13 @@ import {
 } from '@solana/kit';
 import { SEED, signerOf } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { type SolanaChain, startSolana } from '../../../../packages/sandbox/src/solana/solana.ts';
+import { tokenAccountOf } from '../../../../packages/yield/src/solana/address-bytes.ts';
 import {
   COLLATERAL_MINT,
   LENDING_MARKET,
   USDC_MINT,
   USDC_RESERVE,
 } from '../../../../packages/yield/src/solana/addresses.ts';
-import { tokenAccountOf } from '../../../../packages/yield/src/solana/instructions.ts';
 import { accrue, cTokensFor, usdcFor } from '../../../../packages/yield/src/solana/model/interest.ts';
 import { decodeMarket, decodeReserve } from '../../../../packages/yield/src/solana/model/reserve.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -113,7 +113,7 @@ async function reserveNow() {
 }
 
 async function collateralOf(owner: Address): Promise<bigint> {
-  const account = await tokenAccountOf(owner, COLLATERAL_MINT);
+  const account = tokenAccountOf(owner, COLLATERAL_MINT);
   const found = await node
     .ask<{ value: { amount: string } }>('getTokenAccountBalance', account)
     .catch(() => null);
@@ -290,7 +290,7 @@ test('a wallet that cannot sign is refused, and one without funds gets its bundl
     address.slice(2),
     `${address}\u0000`,
     [address],
-    await tokenAccountOf(address, COLLATERAL_MINT),
+    tokenAccountOf(address, COLLATERAL_MINT),
   ]) {
     const { status, body } = await post('deposit-tx', { wallet: bad, amount_usdc: 10 });
     assert.deepEqual([status, body.fields?.[0]?.field], [400, 'wallet'], String(bad));
@@ -310,7 +310,7 @@ test('a wallet whose USDC is frozen, and one that cannot pay for a transaction, 
   const signer = await wallet(20);
   const ask = (address: string) => post('deposit-tx', { wallet: address, amount_usdc: 10 });
   const [state, isFrozen] = [108, '02'];
-  const usdc = await tokenAccountOf(signer.address, USDC_MINT);
+  const usdc = tokenAccountOf(signer.address, USDC_MINT);
   await withAccount(usdc, { offset: state, hex: isFrozen }, async () => {
     const { status, body } = await ask(signer.address);
     assert.deepEqual([status, body.error, body.transactions], [409, 'ACCOUNT_FROZEN', undefined]);
@@ -493,9 +493,7 @@ async function giveCollateral(from: KeyPairSigner, to: Address, amount: bigint):
   const { createTokenAccount } = await import('../../../../packages/yield/src/solana/instructions.ts');
   const { getTransferCheckedInstruction } = await import('@solana-program/token');
   const { signTransaction } = await import('../solana.fixture.ts');
-  const [source, destination] = await Promise.all(
-    [from.address, to].map((owner) => tokenAccountOf(owner, COLLATERAL_MINT)),
-  );
+  const [source, destination] = [from.address, to].map((owner) => tokenAccountOf(owner, COLLATERAL_MINT));
   assert(source !== undefined && destination !== undefined);
   const { wire, signature } = await signTransaction(
     [

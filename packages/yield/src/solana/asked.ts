@@ -1,8 +1,9 @@
 /** Reads a caller's request: a wallet, an amount. Whatever is wrong is told with the field and what would be right. */
 
 import { type FieldIssue, Problem } from '@farebox/core/http/problem';
-import { type Address, isAddress, isOffCurveAddress } from '@solana/kit';
+import { type Address, isAddress } from '@solana/kit';
 import { usdcText } from '../figures.ts';
+import { isOnCurve } from './address-bytes.ts';
 import { MAX_AMOUNT, MIN_DEPOSIT } from './terms.ts';
 import { LEVELS, MOST_ASKED, type Priority } from './unit-price.ts';
 
@@ -34,7 +35,7 @@ export function readWallet(value: unknown, example: object | string): Address {
   if (typeof value !== 'string' || value === '')
     throw refuse('is missing: give the address of the wallet in base58.');
   if (!isAddress(value)) throw refuse('must be one address of Solana: 32 bytes in base58.');
-  if (isOffCurveAddress(value))
+  if (!isOnCurve(value))
     throw refuse(
       'is no wallet: nobody has a key for this address, so nobody can sign for it. Give the owner of the token account.',
     );

@@ -40,13 +40,11 @@ export function createBook(parts: {
   async function refundedBy(landed: Landed, account: string): Promise<string[]> {
     const known = await fees.openAmong(memosIn(landed));
     const owner = portal.treasury;
-    const sent = await Promise.all(
-      [...Map.groupBy(known, ({ wallet }) => wallet)].map(async ([wallet, owed]) => {
-        // One payment settles no two debts.
-        const usdc = owed.reduce((sum, fee) => sum + fee.usdc, 0n);
-        return (await refundsFees(landed, { owner, account }, { wallet, usdc })) ? owed : [];
-      }),
-    );
+    const sent = [...Map.groupBy(known, ({ wallet }) => wallet)].map(([wallet, owed]) => {
+      // One payment settles no two debts.
+      const usdc = owed.reduce((sum, fee) => sum + fee.usdc, 0n);
+      return refundsFees(landed, { owner, account }, { wallet, usdc }) ? owed : [];
+    });
     return sent.flat().map(({ signature }) => signature);
   }
 
@@ -63,12 +61,12 @@ export function createBook(parts: {
      * @param isFinal whether the chain cannot take it back any more
      */
     async enter(landed: Landed, isFinal: boolean): Promise<Entered> {
-      const account = await portal.treasuryAccount();
+      const account = portal.treasuryAccount;
       if (landed.err !== null || landed.slot < portal.sinceSlot)
         return { deposit: null, why: null, withdrawal: null, fee: null };
-      const found = await depositIn(landed, account);
+      const found = depositIn(landed, account);
       const deposit = 'code' in found ? null : found;
-      const withdrawal = await withdrawalIn(landed, account);
+      const withdrawal = withdrawalIn(landed, account);
       const fee = feeIn(landed, account);
       const refunded = await refundedBy(landed, account);
       const move = deposit ?? withdrawal;

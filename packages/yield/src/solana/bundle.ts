@@ -1,23 +1,13 @@
 /** Transactions for a wallet to sign: put together, tried out as one, and handed out with the truth about how long they last. */
 
 import { Problem } from '@farebox/core/http/problem';
-import {
-  type Address,
-  appendTransactionMessageInstructions,
-  type Blockhash,
-  compileTransaction,
-  createTransactionMessage,
-  getTransactionEncoder,
-  type Instruction,
-  pipe,
-  setTransactionMessageFeePayer,
-  setTransactionMessageLifetimeUsingBlockhash,
-} from '@solana/kit';
+import type { Address, Instruction } from '@solana/kit';
 import { timeText } from '../figures.ts';
 import { SYSTEM_PROGRAM } from './addresses.ts';
 import { setUnitLimit, setUnitPrice } from './instructions.ts';
 import type { Account, Node, Simulation } from './node.ts';
 import { type Priority, priceFor, pricesNow, type UnitPrice } from './unit-price.ts';
+import { unsignedTransaction } from './unsigned-transaction.ts';
 
 /** The time for which one answer about slots or prices serves every caller. */
 const SHARED_MS = { slots: 2_000, prices: 20_000 };
@@ -93,24 +83,11 @@ async function slotMsOf(node: Node): Promise<number> {
 
 /** A transaction without signatures, base64: version 0, paid for by the wallet. */
 export function unsigned(wallet: Address, work: Pick<Work, 'units' | 'instructions'>, terms: Terms): string {
-  const message = pipe(
-    createTransactionMessage({ version: 0 }),
-    (each) => setTransactionMessageFeePayer(wallet, each),
-    (each) =>
-      setTransactionMessageLifetimeUsingBlockhash(
-        {
-          blockhash: terms.blockhash as Blockhash,
-          lastValidBlockHeight: BigInt(terms.lastValidBlockHeight),
-        },
-        each,
-      ),
-    (each) =>
-      appendTransactionMessageInstructions(
-        [setUnitLimit(work.units), setUnitPrice(terms.unitPrice.price), ...work.instructions],
-        each,
-      ),
-  );
-  return Buffer.from(getTransactionEncoder().encode(compileTransaction(message))).toString('base64');
+  return unsignedTransaction(wallet, terms.blockhash, [
+    setUnitLimit(work.units),
+    setUnitPrice(terms.unitPrice.price),
+    ...work.instructions,
+  ]).toString('base64');
 }
 
 /** Adds up what transactions cost at most, beside rent. */

@@ -76,7 +76,8 @@ async function build(parts: DepositParts, asked: DepositAsked, intent: Intent | 
   const { portal, nowMs } = parts;
   const { wallet, amount } = asked;
   const expiresAtMs = intent?.expiresAtMs ?? nowMs() + INTENT_MS;
-  const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
+  const own = ownAccountsOf(wallet);
+  const treasury = portal.treasuryAccount;
   const [now, terms] = await Promise.all([
     portal.look([wallet, own.usdc, own.collateral]),
     fromNode(parts.terms(asked.priority)),

@@ -3,6 +3,7 @@
  * the chain's balances, and instructions count by what they are, wherever a wallet's own stand between them.
  */
 import type { Address } from '@solana/kit';
+import { tokenAccountOf } from './address-bytes.ts';
 import {
   COLLATERAL_MINT,
   LENDING_PROGRAM,
@@ -17,7 +18,6 @@ import {
   ownAccountsOf,
   REDEEM_ACCOUNTS,
   REDEEM_RESERVE_COLLATERAL,
-  tokenAccountOf,
 } from './instructions.ts';
 import type { WalletMove } from './moves.ts';
 import type { Instruction, Landed } from './node.ts';
@@ -53,7 +53,7 @@ export interface PaidFee {
  * @param treasuryAccount the treasury's token account for USDC
  * @returns or why it is none
  */
-export async function depositIn(landed: Landed, treasuryAccount: string): Promise<WalletMove | NoDeposit> {
+export function depositIn(landed: Landed, treasuryAccount: string): WalletMove | NoDeposit {
   const found = soleLending(landed, DEPOSIT_RESERVE_LIQUIDITY);
   if ('code' in found) return found;
   const { instruction, inner } = found;
@@ -63,7 +63,7 @@ export async function depositIn(landed: Landed, treasuryAccount: string): Promis
     return no('OTHER_RESERVE', 'It deposits into another reserve than this portal’s.');
   if (wallet === undefined || !landed.signers.includes(wallet))
     return no('NOT_A_DEPOSIT', 'The owner of the deposit has not signed the transaction.');
-  const own = await ownAccountsOf(wallet as Address);
+  const own = ownAccountsOf(wallet as Address);
   if (accounts[DEPOSIT_ACCOUNTS.collateral] !== own.collateral)
     return no(
       'OTHER_ACCOUNT',
@@ -92,14 +92,14 @@ export async function depositIn(landed: Landed, treasuryAccount: string): Promis
 }
 
 /** The withdrawal of a transaction that succeeded; null: it is none. */
-export async function withdrawalIn(landed: Landed, treasuryAccount: string): Promise<WalletMove | null> {
+export function withdrawalIn(landed: Landed, treasuryAccount: string): WalletMove | null {
   const found = soleLending(landed, REDEEM_RESERVE_COLLATERAL);
   if ('code' in found) return null;
   const { instruction, inner } = found;
   const wallet = instruction.accounts[REDEEM_ACCOUNTS.owner];
   if (instruction.accounts[REDEEM_ACCOUNTS.reserve] !== USDC_RESERVE) return null;
   if (wallet === undefined || !landed.signers.includes(wallet)) return null;
-  const { collateral } = await ownAccountsOf(wallet as Address);
+  const { collateral } = ownAccountsOf(wallet as Address);
   const held = landed.tokens.get(collateral);
   const vault = landed.tokens.get(LIQUIDITY_VAULT);
   if (instruction.accounts[REDEEM_ACCOUNTS.collateral] !== collateral) return null;
@@ -150,13 +150,13 @@ export function feeIn(landed: Landed, treasuryAccount: string): PaidFee | null {
  *
  * @param fees.usdc of all fees of this wallet that the memos name
  */
-export async function refundsFees(
+export function refundsFees(
   landed: Landed,
   treasury: { owner: string; account: string },
   fees: PaidFee,
-): Promise<boolean> {
+): boolean {
   if (!landed.signers.includes(treasury.owner)) return false;
-  const to = await tokenAccountOf(fees.wallet as Address, USDC_MINT);
+  const to = tokenAccountOf(fees.wallet as Address, USDC_MINT);
   return gained(landed, to) >= fees.usdc && gained(landed, treasury.account) <= -fees.usdc;
 }
 

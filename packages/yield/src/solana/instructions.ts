@@ -1,11 +1,6 @@
 /** The instructions that the portal's transactions are made of, written by hand: few, and laid out for good. */
-import {
-  AccountRole,
-  type Address,
-  getAddressEncoder,
-  getProgramDerivedAddress,
-  type Instruction,
-} from '@solana/kit';
+import { AccountRole, type Address, type Instruction } from '@solana/kit';
+import { tokenAccountOf } from './address-bytes.ts';
 import {
   ATA_PROGRAM,
   COLLATERAL_MINT,
@@ -46,20 +41,12 @@ export interface OwnAccounts {
 }
 
 /** The accounts that belong to an owner by the rule that all wallets follow. */
-export async function ownAccountsOf(owner: Address): Promise<OwnAccounts> {
-  const [usdc, collateral] = await Promise.all([
-    tokenAccountOf(owner, USDC_MINT),
-    tokenAccountOf(owner, COLLATERAL_MINT),
-  ]);
-  return { owner, usdc, collateral };
-}
-
-/** Where a wallet keeps an owner's tokens of a mint. */
-export async function tokenAccountOf(owner: Address, mint: Address): Promise<Address> {
-  const encode = getAddressEncoder().encode;
-  const seeds = [encode(owner), encode(TOKEN_PROGRAM), encode(mint)];
-  const [account] = await getProgramDerivedAddress({ programAddress: ATA_PROGRAM, seeds });
-  return account;
+export function ownAccountsOf(owner: Address): OwnAccounts {
+  return {
+    owner,
+    usdc: tokenAccountOf(owner, USDC_MINT),
+    collateral: tokenAccountOf(owner, COLLATERAL_MINT),
+  };
 }
 
 /** Lends up to this much USDC: its cTokens are minted to the owner's own account, which must be there. */

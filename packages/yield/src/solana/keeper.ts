@@ -226,7 +226,7 @@ async function lookForDeposit(
   fee: Fee,
   budget: { calls: number },
 ): Promise<{ isWhole: boolean; before: string | null; failed: boolean }> {
-  const { collateral } = await ownAccountsOf(fee.wallet as Parameters<typeof ownAccountsOf>[0]);
+  const { collateral } = ownAccountsOf(fee.wallet as Parameters<typeof ownAccountsOf>[0]);
   let before = fee.looked_before;
   let failed = false;
   let fetched = 0;

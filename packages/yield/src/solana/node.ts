@@ -6,6 +6,7 @@ import { getBase58Encoder } from '@solana/kit';
 import { z } from 'zod';
 import { connectNodes } from './nodes.ts';
 
+const base58 = getBase58Encoder();
 const RPC_TIMEOUT_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
 /** The code with which a node says that a transaction is of a version above those that were asked for. */
@@ -363,7 +364,7 @@ function landedIn(signature: string, shown: z.output<typeof landed> | null): Lan
     ({ programIdIndex, accounts: indexes, data }: z.output<typeof compiled>): Instruction => ({
       program: key(programIdIndex),
       accounts: indexes.map(key),
-      data: data.length > most ? new Uint8Array() : new Uint8Array(getBase58Encoder().encode(data)),
+      data: data.length > most ? new Uint8Array() : new Uint8Array(base58.encode(data)),
     });
   const inner = new Map<number, Instruction[]>();
   for (const { index, instructions } of meta.innerInstructions ?? [])

@@ -1,7 +1,8 @@
 /** Checks what the portal stands on: the chain, the lending program and its accounts, which must be those that this code was written for. */
 
 import { type Problem, unavailable } from '@farebox/core/http/problem';
-import { type Address, address, getAddressDecoder } from '@solana/kit';
+import { type Address, address } from '@solana/kit';
+import { addressAt, tokenAccountOf } from './address-bytes.ts';
 import {
   COLLATERAL_MINT,
   COLLATERAL_VAULT,
@@ -15,7 +16,6 @@ import {
   USDC_MINT,
   USDC_RESERVE,
 } from './addresses.ts';
-import { tokenAccountOf } from './instructions.ts';
 import { accrue } from './model/interest.ts';
 import { decodeMarket, decodeReserve, LayoutError, type Market, type Reserve } from './model/reserve.ts';
 import { type Account, chainUnavailable, isOutage, type Node } from './node.ts';
@@ -52,7 +52,7 @@ export interface ReserveNow {
 export interface Portal {
   treasury: Address;
   /** The treasury's token account for USDC, which fees are paid to. */
-  treasuryAccount(): Promise<Address>;
+  treasuryAccount: Address;
   sinceSlot: number;
   /**
    * Says in what the chain differs from what this portal was made for; null: in nothing. Asked until it is null, and no more.
@@ -77,10 +77,10 @@ export function openPortal(
   const { sinceSlot, nowMs } = about;
   const treasury = address(about.treasury);
   const owned = tokenAccountOf(treasury, USDC_MINT);
-  const check = untilPassed(async () => whyNot(node, treasury, await owned), nowMs);
+  const check = untilPassed(async () => whyNot(node, treasury, owned), nowMs);
   return {
     treasury,
-    treasuryAccount: () => owned,
+    treasuryAccount: owned,
     sinceSlot,
     refusal: check,
     async look(others = []) {
@@ -105,8 +105,8 @@ export function readTokenAccount(account: Account | null): TokenAccount | null {
   const state = bytes.readUInt8(108);
   if (state === 0) return null;
   return {
-    mint: getAddressDecoder().decode(bytes, 0),
-    owner: getAddressDecoder().decode(bytes, 32),
+    mint: addressAt(bytes, 0),
+    owner: addressAt(bytes, 32),
     amount: bytes.readBigUInt64LE(64),
     isFrozen: state === 2,
   };

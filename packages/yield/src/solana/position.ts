@@ -1,9 +1,9 @@
 /** A wallet's position in the reserve: its worth, its yield, and what a full withdrawal would pay now. */
 import type { Address } from '@solana/kit';
 import { timeText, usdcText } from '../figures.ts';
+import { tokenAccountOf } from './address-bytes.ts';
 import { COLLATERAL_MINT } from './addresses.ts';
 import { type CostBasis, costBasisOf, yieldIn } from './cost-basis.ts';
-import { tokenAccountOf } from './instructions.ts';
 import { usdcFor } from './model/interest.ts';
 import type { Moves, WalletMove } from './moves.ts';
 import { payableNow } from './payable.ts';
@@ -39,7 +39,7 @@ interface Held {
 
 /** @throws Problem 503 while the chain is silent */
 export async function positionOf(wallet: Address, { portal, moves, pendingOf, nowMs, links }: PositionParts) {
-  const account = await tokenAccountOf(wallet, COLLATERAL_MINT);
+  const account = tokenAccountOf(wallet, COLLATERAL_MINT);
   const [{ accounts, ...now }, known, pending] = await Promise.all([
     portal.look([account, CLOCK_SYSVAR]),
     moves.of(wallet),

@@ -67,7 +67,7 @@ async function probed(node: Node): Promise<ProbedMethod[]> {
 /** A transaction that would fail for want of funds, as a simulation says it. */
 async function sample(blockhash: Awaited<ReturnType<Node['latestBlockhash']>> | null): Promise<string> {
   if (blockhash === null) throw new Error('not asked: it gives no blockhash');
-  const { owner, usdc } = await ownAccountsOf(LENDING_MARKET);
+  const { owner, usdc } = ownAccountsOf(LENDING_MARKET);
   const terms: Terms = {
     blockhash: blockhash.blockhash,
     lastValidBlockHeight: blockhash.lastValidBlockHeight,

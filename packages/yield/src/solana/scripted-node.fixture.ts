@@ -65,7 +65,7 @@ export async function startScriptedNode(treasury: Address) {
     firstBlock: 0,
     asked: new Map<string, number>(),
   };
-  const { usdc: treasuryAccount } = await ownAccountsOf(treasury);
+  const { usdc: treasuryAccount } = ownAccountsOf(treasury);
   const accounts = new Map<string, object>([
     [LENDING_PROGRAM, account('BPFLoaderUpgradeab1e11111111111111111111111', Buffer.alloc(36), true)],
     [USDC_MINT, account(TOKEN_PROGRAM, mint())],
@@ -247,7 +247,7 @@ export async function depositScript(
   wallet: Address,
   { usdc, collateral, held = 0n }: { usdc: bigint; collateral: bigint; held?: bigint },
 ): Promise<Script> {
-  const own = await ownAccountsOf(wallet);
+  const own = ownAccountsOf(wallet);
   return {
     signers: [wallet],
     steps: [depositReserveLiquidity(own, usdc)],
@@ -273,7 +273,7 @@ export async function withdrawalScript(
   treasuryAccount: string,
   terms: { usdc: bigint; collateral: bigint; held: bigint; fee: bigint },
 ): Promise<Script> {
-  const own = await ownAccountsOf(wallet);
+  const own = ownAccountsOf(wallet);
   const { usdc, collateral, held, fee } = terms;
   return {
     signers: [wallet],
@@ -291,7 +291,7 @@ export async function withdrawalScript(
 
 /** The fee of a deposit, on its way to the treasury. */
 export async function feeScript(wallet: Address, treasuryAccount: string, fee: bigint): Promise<Script> {
-  const { usdc } = await ownAccountsOf(wallet);
+  const { usdc } = ownAccountsOf(wallet);
   return {
     signers: [wallet],
     steps: [transferUsdc({ owner: wallet, from: usdc, to: treasuryAccount as Address, amountRaw: fee })],

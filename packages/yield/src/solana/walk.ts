@@ -85,7 +85,7 @@ export function createWalk(parts: {
 
   /** One page. @returns whether there is more to read now */
   async function step(): Promise<boolean> {
-    const account = await portal.treasuryAccount();
+    const account = portal.treasuryAccount;
     const at = await cursorOf(account);
     // Below what it does not know a node lists nothing, as if the walk were over.
     if (at.below !== null && (await node.statuses([at.below])).statuses[0] === null) {

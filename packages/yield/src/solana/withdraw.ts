@@ -71,7 +71,8 @@ interface Reckoned {
 export async function withdrawalTransaction(parts: WithdrawParts, asked: WithdrawAsked) {
   const { portal, moves, nowMs } = parts;
   const { wallet, amount } = asked;
-  const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
+  const own = ownAccountsOf(wallet);
+  const treasury = portal.treasuryAccount;
   const [now, terms] = await Promise.all([
     portal.look([wallet, own.usdc, own.collateral]),
     fromNode(parts.terms(asked.priority)),

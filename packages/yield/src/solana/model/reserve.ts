@@ -2,7 +2,8 @@
  * The lending program's two accounts that the portal reads: the USDC reserve and its market. Whoever reads a reserve
  * that is laid out in another way gets an error and no figures.
  */
-import { type Address, getAddressDecoder } from '@solana/kit';
+import type { Address } from '@solana/kit';
+import { addressAt } from '../address-bytes.ts';
 import { LENDING_PROGRAM } from '../addresses.ts';
 
 /** The marks of the account, and the places of its fields (bytes from its start; little-endian). */
@@ -239,7 +240,7 @@ function readerOf(
     u32: (at: number) => bytes.readUInt32LE(at),
     u64: (at: number) => bytes.readBigUInt64LE(at),
     u128: (at: number) => bytes.readBigUInt64LE(at) + (bytes.readBigUInt64LE(at + 8) << 64n),
-    address: (at: number) => getAddressDecoder().decode(bytes, at),
+    address: (at: number) => addressAt(bytes, at),
     text: (at: number) => bytes.toString('utf8', at, at + NAME_BYTES).replace(/\0+$/, ''),
   };
 }
