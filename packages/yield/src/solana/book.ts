@@ -72,7 +72,10 @@ export function createBook(parts: {
       const move = deposit ?? withdrawal;
       const { signature, atMs } = landed;
       const slot = BigInt(landed.slot);
-      if (move !== null || fee !== null || refunded.length > 0)
+      // Whose fee waits for no deposit has nothing to be matched, and nothing else is written before it is final.
+      const isAlone = move !== null && !isFinal && (fee === null || fee.wallet === move.wallet);
+      const isKept = isAlone && (await moves.keepAlone(move));
+      if (!isKept && (move !== null || fee !== null || refunded.length > 0))
         await sql.begin(async (transaction) => {
           if (move !== null) await moves.keep(transaction, move, isFinal);
           // What can still be taken back is no ground for a refund: the walk comes by it again when it is final.

@@ -89,6 +89,16 @@ export function createClaims(sql: Database, nowMs: () => number) {
         WHERE signature = ${signature} AND wallet = ${wallet} AND state <> ${state}`;
     },
 
+    /** The chain has confirmed it. @returns the signature of the fee that was paid for the deposit; null: none is known */
+    async confirm({ signature, wallet }: Pick<Claim, 'signature' | 'wallet'>): Promise<string | null> {
+      const [fee] = await sql<{ signature: string }[]>`
+        WITH ended AS (
+          UPDATE solana_yield_claims SET state = 'confirmed', reason = NULL
+          WHERE signature = ${signature} AND wallet = ${wallet} AND state <> 'confirmed')
+        SELECT signature FROM solana_yield_fees WHERE deposit_signature = ${signature}`;
+      return fee?.signature ?? null;
+    },
+
     /** Forgets claims that were decided long ago. */
     async forget(): Promise<void> {
       await sql`

@@ -6,10 +6,10 @@ import { getBase58Encoder } from '@solana/kit';
 import { timeText, usdcText } from '../figures.ts';
 import { badRequest, readUnits } from './asked.ts';
 import type { Claims } from './claims.ts';
-import type { Fees } from './fees.ts';
 import type { WalletMove } from './moves.ts';
 import type { Verify } from './verify.ts';
 
+const base58 = getBase58Encoder();
 const SIGNATURE_BYTES = 64;
 /** When the keeper asks again, first. */
 const FIRST_LOOK_MS = 5_000;
@@ -21,7 +21,6 @@ export const CLAIMS_PER_MINUTE = 100;
 export interface ConfirmParts {
   verify: Verify;
   claims: Claims;
-  fees: Fees;
   /** The bound on claims that are left open, by the caller's address. */
   claimLimit: Pick<RateLimit, 'take'>;
   nowMs(): number;
@@ -33,10 +32,7 @@ export function readSignature(value: unknown, example: object): string {
     badRequest(`txSignature ${message}`, [{ field: 'txSignature', message }], example);
   if (typeof value !== 'string' || value === '')
     throw refuse('is missing: give the signature of the deposit transaction, the last of the bundle.');
-  if (
-    !/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(value) ||
-    getBase58Encoder().encode(value).length !== SIGNATURE_BYTES
-  )
+  if (!/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(value) || base58.encode(value).length !== SIGNATURE_BYTES)
     throw refuse('must be one signature: 64 bytes in base58.');
   return value;
 }
@@ -53,15 +49,13 @@ export function readClaimed(value: unknown, example: object): bigint | null {
  * @throws Problem 400 or 403 when the transaction is no deposit of the wallet's; 503 when too many wait for the chain
  */
 export async function confirmDeposit(
-  { verify, claims, fees, claimLimit, nowMs }: ConfirmParts,
+  { verify, claims, claimLimit, nowMs }: ConfirmParts,
   asked: { wallet: string; signature: string; claimed: bigint | null; address: string },
 ) {
   const { wallet, signature, claimed, address } = asked;
   const verdict = await verify(signature, wallet);
   if (verdict.status === 'confirmed') {
-    await claims.end({ signature, wallet }, 'confirmed', null);
-    const fee = await fees.ofDeposit(signature);
-    return confirmedView(verdict.deposit, claimed, fee?.signature ?? null);
+    return confirmedView(verdict.deposit, claimed, await claims.confirm({ signature, wallet }));
   }
   if (verdict.status === 'refused') {
     const { httpStatus, code, message, onChainError } = verdict;

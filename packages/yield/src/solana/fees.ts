@@ -212,12 +212,6 @@ function told(sql: Database) {
       return row?.usdc ?? 0n;
     },
 
-    /** The fee that was paid for a deposit; null: none is known. */
-    async ofDeposit(signature: string): Promise<Fee | null> {
-      const [row] = await sql<Fee[]>`SELECT * FROM solana_yield_fees WHERE deposit_signature = ${signature}`;
-      return row ?? null;
-    },
-
     /**
      * Lists what is due back, one payment for each wallet: those first whose deposit failed on the chain, then the largest. So payments that
      * somebody makes to the treasury for nothing stand below what wallets miss.

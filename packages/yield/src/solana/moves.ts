@@ -45,6 +45,24 @@ export function createMoves(sql: Database, nowMs: () => number) {
         ON CONFLICT (signature) DO UPDATE SET final = true WHERE excluded.final AND NOT solana_yield_moves.final`;
     },
 
+    /**
+     * Keeps a move that the chain can still take back, in a commit of its own: one statement in place of a transaction.
+     *
+     * @returns false: nothing was kept, since a fee of the wallet waits for its deposit, or the move is known
+     */
+    async keepAlone(move: WalletMove): Promise<boolean> {
+      const { signature, wallet, kind, slot, atMs, collateral, usdc, heldBefore, heldAfter, fee } = move;
+      const at = atMs === null ? null : new Date(atMs);
+      const { count } = await sql`
+        INSERT INTO solana_yield_moves
+          (signature, wallet, kind, slot, at, collateral, usdc, held_before, held_after, fee, final, found_at)
+        SELECT ${signature}, ${wallet}, ${kind}, ${slot}::bigint, ${at}::timestamptz, ${collateral}::bigint, ${usdc}::bigint,
+          ${heldBefore}::bigint, ${heldAfter}::bigint, ${fee}::bigint, false, ${new Date(nowMs())}::timestamptz
+        WHERE NOT EXISTS (SELECT 1 FROM solana_yield_fees WHERE wallet = ${wallet} AND state IN ('waiting', 'unused'))
+        ON CONFLICT (signature) DO NOTHING`;
+      return count === 1;
+    },
+
     /** @returns null: none is known by this signature */
     async find(signature: string): Promise<WalletMove | null> {
       const [row] = await sql<Row[]>`SELECT * FROM solana_yield_moves WHERE signature = ${signature}`;

@@ -14,6 +14,7 @@ import {
 import { type CheckTransaction, withChecks } from './before-signing.ts';
 import { type ConfirmParts, confirmDeposit, readClaimed, readSignature } from './confirm.ts';
 import { type DepositParts, depositBundle } from './deposit.ts';
+import type { Fees } from './fees.ts';
 import { feeRefundsView } from './refunds.ts';
 import { type WithdrawParts, withdrawalTransaction } from './withdraw.ts';
 
@@ -28,6 +29,7 @@ const EXAMPLES = {
 };
 
 export interface PortalRouteParts extends ConfirmParts, DepositParts, WithdrawParts {
+  fees: Fees;
   baseUrl: string;
   /** The mail address that a wallet's owner can write to; null: nobody is named. */
   contactEmail: string | null;
