@@ -1,6 +1,6 @@
 /**
  * Lays a transaction out as the network reads it: of version 0, without signatures and without lookup tables. Byte for byte as
- * `compileTransaction` of `@solana/kit` does, which is 20 times as long at it. https://solana.com/docs/core/transactions
+ * `compileTransaction` of `@solana/kit` does, which takes far longer. https://solana.com/docs/core/transactions
  */
 import { AccountRole, type Address, type Instruction } from '@solana/kit';
 import { bytesOf } from './address-bytes.ts';
