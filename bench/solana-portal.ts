@@ -30,6 +30,7 @@ const GOAL = 0.8;
 /** What a bundle and a confirmation ask of a node. */
 const ASKED_OF_NODE = new Set([
   'getAccountInfo',
+  'getEpochInfo',
   'getLatestBlockhash',
   'getMultipleAccounts',
   'getRecentPrioritizationFees',
