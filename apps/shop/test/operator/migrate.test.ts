@@ -1,30 +1,27 @@
 /** Bringing a schema up to date. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connectDatabase, type Database } from '../../../../packages/core/src/db/connection.ts';
 import { migrate } from '../../../../packages/core/src/db/migrate.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { makeEmptyDatabase } from '../empty-database.fixture.ts';
 
 const FILES = readdirSync(join(import.meta.dirname, '../../../../packages/core/src/db/migrations')).sort();
 
 let server: TestDatabase;
 let empty: Database;
-const name = `farebox_test_${randomBytes(6).toString('hex')}`;
+const closing: (() => Promise<unknown>)[] = [];
 
 before(async () => {
   server = await openTestDatabase();
-  await server.sql.unsafe(`create database ${name}`);
-  const address = new URL(server.url);
-  address.pathname = `/${name}`;
-  empty = connectDatabase(address.toString(), 4);
+  empty = connectDatabase(await makeEmptyDatabase(server, (drop) => closing.push(drop)), 4);
 });
 after(async () => {
-  await empty.end({ timeout: 1 });
-  await server.sql.unsafe(`drop database ${name} with (force)`);
-  await server.close();
+  await empty?.end({ timeout: 1 });
+  for (const close of closing) await close();
+  await server?.close();
 });
 
 test('replicas that start together run each migration once, and none of them holds the locks of another', async () => {
