@@ -2,6 +2,7 @@
 import type { MutantsOfFile } from '../mutant.ts';
 
 const tests = ['packages/core/src/history/archive-weeks.test.ts'];
+const costs = ['apps/shop/test/operator/history-cost.test.ts'];
 const history = 'packages/core/src/history';
 
 export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
@@ -85,6 +86,78 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     file: `${history}/drop-released.ts`,
     tests,
     bugs: [['const KEPT_DAYS = 30;', 'const KEPT_DAYS = 29;']],
+  },
+  {
+    file: 'packages/core/src/operator/accounting.ts',
+    tests: costs,
+    bugs: [
+      ['id = t.id offset 0', 'id = t.id'],
+      ['::uuid offset 0', '::uuid'],
+      [", set_config('enable_seqscan', 'off', true)`;", '`;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/operator/overview.ts',
+    tests: costs,
+    bugs: [
+      [
+        '(select price_micros from calls where account_id = s.account_id and id = s.call_id offset 0)',
+        '(select price_micros from calls where account_id = s.account_id and id = s.call_id)',
+      ],
+      [
+        '(select service, price_micros from calls where account_id = s.account_id and id = s.call_id offset 0)',
+        '(select service, price_micros from calls where account_id = s.account_id and id = s.call_id)',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/operator/sales-figures.ts',
+    tests: costs,
+    bugs: [['id = o.id offset 0', 'id = o.id']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/books-rules.ts',
+    tests: costs,
+    bugs: [
+      ['id = o.id offset 0', 'id = o.id'],
+      ['id = f.call_id offset 0', 'id = f.call_id'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/bought-records.ts',
+    tests: costs,
+    bugs: [['          offset 0\n', '']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/calls.ts',
+    tests: costs,
+    bugs: [['id = c.id and phase = 2 offset 0', 'id = c.id and phase = 2']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/refund-store.ts',
+    tests: costs,
+    bugs: [
+      ['id = r.call_id offset 0', 'id = r.call_id'],
+      ['id = r.call_id and phase = 2 offset 0', 'id = r.call_id and phase = 2'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/settlement-leases.ts',
+    tests: costs,
+    bugs: [
+      ['id = s.call_id offset 0', 'id = s.call_id'],
+      ['id = s.call_id and phase = 2 offset 0', 'id = s.call_id and phase = 2'],
+    ],
+  },
+  {
+    file: 'packages/core/src/topup/topups.ts',
+    tests: costs,
+    bugs: [['and id = t.call_id offset 0', 'and id = t.call_id']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/released_calls_drop.sql',
+    tests: costs,
+    bugs: [['c.id >= first_id AND c.id < last_id AND ', '']],
   },
   {
     file: 'packages/core/src/operator/archived-call.ts',

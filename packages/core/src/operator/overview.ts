@@ -62,10 +62,10 @@ async function moneyOf(on: Transaction, since: Date, { trialBudgetMicrosPerDay, 
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
   const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
-    select (select coalesce(sum(c.price_micros), 0) from ${on(sqlFunction('open_calls'))}() o
-            join calls c on c.account_id = o.account_id and c.id = o.id where c.account_id >= 1000)::bigint as credits,
+    select (select coalesce(sum(price_micros), 0) from ${on(sqlFunction('open_calls'))}()
+            where account_id >= 1000)::bigint as credits,
            (select coalesce(sum(c.price_micros), 0) from settlements s
-            join calls c on c.account_id = s.account_id and c.id = s.call_id
+            cross join lateral (select price_micros from calls where account_id = s.account_id and id = s.call_id offset 0) c
             where s.final_at is null and s.state in (0, 3))::bigint as on_chain`;
   const moved = await movedOf(on, since, notes);
   const movedBy = new Map(moved.map((row) => [row.code, row.moved]));
@@ -155,7 +155,7 @@ async function unfinishedOf(on: Transaction, nowMs: number) {
   >`
     select s.call_id, s.rail, c.service, s.network, s.payer, c.price_micros, s.state, s.attempts, s.reason,
            s.transaction, s.created_at, s.dead_after, s.next_at, count(*) over () as of_all
-    from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
+    from settlements s cross join lateral (select service, price_micros from calls where account_id = s.account_id and id = s.call_id offset 0) c
     where s.final_at is null and s.state in (0, 3) and s.created_at < ${before(SETTLEMENT_EXPECTED_MS)}
     order by s.created_at limit ${LISTED}`;
   const orders = await on<

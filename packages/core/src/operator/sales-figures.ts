@@ -54,7 +54,8 @@ export async function salesOf(
          where ${readsAll} and begun_at >= (select calls_to from sales_folded) limit ${UNCOUNTED_READ})
         union all
         select c.finished_at, c.created_at, c.service, c.rail, c.state, c.price_micros
-        from sales_open o join calls c on c.account_id = o.account_id and c.id = o.id
+        from sales_open o
+        cross join lateral (select * from calls where account_id = o.account_id and id = o.id offset 0) c
       ) newest where state in (1, 2)
     )
     select to_char(day, 'YYYY-MM-DD') as day, service, rail, credit,

@@ -206,8 +206,8 @@ export function createTopups(
         select t.call_id, t.created_at::text as created_at, c.state as call_state, t.granted_at is not null as granted,
                coalesce(s.state = ${LOST}, false) as lost
         from topups t
-        join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = ${payers} and c.id = t.call_id
-        left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
+        cross join lateral (select state from calls where bucket = ${HOUSE_BUCKET} and account_id = ${payers} and id = t.call_id offset 0) c
+        left join lateral (select state, final_at from settlements where bucket = ${HOUSE_BUCKET} and account_id = ${payers} and call_id = t.call_id offset 0) s on true
         where t.closed_at is null and (c.state = ${RELEASED}
           or (c.state = ${CAPTURED} and (t.granted_at is null or s.final_at is not null)))
           and ${after}

@@ -15,6 +15,7 @@ DECLARE
   since timestamptz;
   first timestamptz;
   until timestamptz := past;
+  l record;
 BEGIN
   SELECT begun_at INTO since FROM calls_open_since FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN false; END IF;
@@ -30,8 +31,12 @@ BEGIN
   -- Else the clock was put back: then so is this.
   UPDATE calls_open_since SET begun_at = until;
 
-  DELETE FROM calls_left_open l USING calls c
-    WHERE c.account_id = l.account_id AND c.id = l.id AND c.state <> 0;
+  -- One by one: as one statement it would be planned as a join with all weeks.
+  FOR l IN SELECT account_id, id FROM calls_left_open LOOP
+    IF EXISTS (SELECT 1 FROM calls c WHERE c.account_id = l.account_id AND c.id = l.id AND c.state <> 0) THEN
+      DELETE FROM calls_left_open o WHERE o.account_id = l.account_id AND o.id = l.id;
+    END IF;
+  END LOOP;
   RETURN until < past;
 END
 $$;

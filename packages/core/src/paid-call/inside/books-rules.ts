@@ -52,7 +52,9 @@ const CALL_RULES: readonly Rule[] = [
   {
     name: 'every free call that counts was begun for nothing, and not given back',
     sql: `select f.call_id, f.account_id, c.state, c.price_micros from free_calls f
-          left join calls c on c.account_id = f.account_id and c.id = f.call_id
+          left join lateral (
+            select id, state, price_micros from calls where account_id = f.account_id and id = f.call_id offset 0
+          ) c on true
           where c.id is null or c.state = 2 or c.price_micros <> 0 limit 1`,
     say: (r) =>
       `the free call ${r.call_id} of account ${r.account_id} is in state ${r.state}, at ${r.price_micros}`,
@@ -153,7 +155,8 @@ export const CALL_BOOKS: Audited = {
       with newest as (
         select state from calls where begun_at >= (select calls_to from sales_folded)
         union all
-        select c.state from sales_open o join calls c on c.account_id = o.account_id and c.id = o.id
+        select c.state from sales_open o
+        cross join lateral (select state from calls where account_id = o.account_id and id = o.id offset 0) c
       )
       select (select coalesce(sum(answered), 0) from sales_days)::bigint + count(*) filter (where state = 1) as captured,
              (select coalesce(sum(released), 0) from sales_days)::bigint + count(*) filter (where state = 2) as released,

@@ -36,14 +36,17 @@ export function boughtRecords({ sql, at }: SettlementRows, answersLastMs: number
   return {
     async boughtBy(accountId, payer, service, fingerprint) {
       const [row] = await sql<{ id: string }[]>`
-        select c.id from settlements s
-        join calls c on c.bucket = s.bucket and c.account_id = s.account_id and c.id = s.call_id
-        join call_answers a on a.bucket = c.bucket and a.account_id = c.account_id and a.id = c.id
+        select c.id from settlements s cross join lateral (
+          select id from calls
+          where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id and state = 1 and service = ${service}
+            and fingerprint = case when s.evidence->>'claim' is null then ${fingerprint}::bytea
+              else sha256(${fingerprint}::bytea || decode(s.evidence->>'claim', 'hex')) end
+          offset 0
+        ) c cross join lateral (
+          select 1 from call_answers
+          where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id and expires_at > ${at()} offset 0
+        ) a
         where s.bucket = ${HOUSE_BUCKET} and s.payer = ${payer} and s.account_id = ${String(accountId)} and s.created_at > ${at(-answersLastMs)}
-          and c.state = 1 and c.service = ${service}
-          and c.fingerprint = case when s.evidence->>'claim' is null then ${fingerprint}::bytea
-            else sha256(${fingerprint}::bytea || decode(s.evidence->>'claim', 'hex')) end
-          and a.expires_at > ${at()}
         order by s.created_at desc limit 1`;
       return row?.id ?? null;
     },

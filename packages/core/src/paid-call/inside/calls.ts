@@ -145,15 +145,14 @@ export function createCallStore(
         return openCalls(sql, sql`c.expires_at <= ${now()} order by c.expires_at limit ${limit}`);
       const rows = await sql<OpenRow[]>`
         with due as materialized (
-          select c.account_id, c.id, c.bucket, c.service, c.price_micros, c.expires_at
-          from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
-          where c.state = 0 and c.expires_at <= ${now()}
+          select account_id, id, bucket, service, price_micros, expires_at from ${sql(OPEN_CALLS)}()
+          where expires_at <= ${now()}
         ), free as materialized (
           select a.id from ledger_accounts a where a.id in (select account_id from due) and a.id >= ${FIRST_CUSTOMER}
           for no key update skip locked
         )
         select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
-        from due c left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        from due c left join lateral (${reservationOf(sql)}) t on true
         where (c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)) and (t.id is not null or c.price_micros = 0)
         order by c.expires_at limit ${limit}`;
       return rows.map(openCall);
@@ -163,8 +162,7 @@ export function createCallStore(
 
     async reservedMicros() {
       const [row] = await sql<{ reserved: bigint }[]>`
-        select coalesce(sum(c.price_micros), 0)::bigint as reserved
-        from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id`;
+        select coalesce(sum(price_micros), 0)::bigint as reserved from ${sql(OPEN_CALLS)}()`;
       return row?.reserved ?? 0n;
     },
 
@@ -199,11 +197,16 @@ async function heldByEnded(
     );
   const rows = await sql<OpenRow[]>`
     select c.id, c.account_id, c.bucket, c.service, c.price_micros, coalesce(t.credit_account, ${REVENUE_OF_FREE}) as revenue
-    from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
-    join replicas r on r.id = c.holder and r.ended_at is not null
-    left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+    from ${sql(OPEN_CALLS)}() c join replicas r on r.id = c.holder and r.ended_at is not null
+    left join lateral (${reservationOf(sql)}) t on true
     where t.id is not null or c.price_micros = 0 limit ${limit}`;
   return rows.map(openCall);
+}
+
+/** Finds the transfer that reserved the price of each call `c`: looked up by its key, however many open calls there are. */
+function reservationOf(sql: Pools['sql']): ReturnType<Pools['sql']> {
+  return sql`select id, credit_account from ledger_transfers
+    where account_id = c.account_id and id = c.id and phase = 2 offset 0`;
 }
 
 /** Finds open calls of a database that is spread, each with its transfer from its own bucket. @param which of them, in what order */

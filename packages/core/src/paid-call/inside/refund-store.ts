@@ -37,8 +37,12 @@ export function refundStore({ sql, at }: SettlementRows): RefundStore {
           order by next_at limit ${limit} for update skip locked
         ) returning account_id, call_id, network, asset, payee, amount_micros, attempts)
         select r.*, c.rail, t.credit_account as revenue
-        from r join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = r.account_id and c.id = r.call_id
-        join ledger_transfers t on t.bucket = ${HOUSE_BUCKET} and t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+        from r cross join lateral (
+          select rail from calls where bucket = ${HOUSE_BUCKET} and account_id = r.account_id and id = r.call_id offset 0
+        ) c cross join lateral (
+          select credit_account from ledger_transfers
+          where bucket = ${HOUSE_BUCKET} and account_id = r.account_id and id = r.call_id and phase = 2 offset 0
+        ) t`;
       return rows.map(readRefund);
     },
 

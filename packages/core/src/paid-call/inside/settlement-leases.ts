@@ -106,8 +106,13 @@ function leased(
       where u.bucket = ${HOUSE_BUCKET} and u.account_id = free.account_id and u.call_id = free.call_id returning u.*, free.prior_state
     )
     select s.*, c.payment_key, c.service, c.price_micros, c.state as call_state, t.credit_account as revenue
-    from s join calls c on c.bucket = ${HOUSE_BUCKET} and c.account_id = s.account_id and c.id = s.call_id
-    join ledger_transfers t on t.bucket = ${HOUSE_BUCKET} and t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+    from s cross join lateral (
+      select payment_key, service, price_micros, state from calls
+      where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
+    ) c cross join lateral (
+      select credit_account from ledger_transfers
+      where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id and phase = 2 offset 0
+    ) t`;
 }
 
 /** The condition of a lane, as the indexes of `settlements` have it. A call that was captured is told apart by its own row. */

@@ -1,0 +1,222 @@
+/**
+ * What asks for a few calls looks each up by its key, in whatever week it lies: planned as a join with all calls, it would read every week
+ * that there has been. Cost is counted in rows that the database looked at, which is the same on every machine.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  connectPools,
+  endPools,
+  type Pools,
+  type Transaction,
+} from '../../../../packages/core/src/db/connection.ts';
+import { createWeeks } from '../../../../packages/core/src/db/weeks.ts';
+import { dropReleased } from '../../../../packages/core/src/history/drop-released.ts';
+import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
+import { accountingLines } from '../../../../packages/core/src/operator/accounting.ts';
+import { overviewOf } from '../../../../packages/core/src/operator/overview.ts';
+import { CALL_BOOKS } from '../../../../packages/core/src/paid-call/inside/books-rules.ts';
+import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
+import { createSettlementStore } from '../../../../packages/core/src/paid-call/inside/settlement-store.ts';
+import { createTopups } from '../../../../packages/core/src/topup/topups.ts';
+import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+
+const DAY_MS = 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
+const WEEKS = 8;
+const OF_A_WEEK = 2_500;
+const CALLS = WEEKS * OF_A_WEEK;
+/** Calls that are open, of each of the two ways to pay. The planner thinks of a hundred. */
+const OPEN = 150;
+const NOW_MS = Date.now();
+/** The first Monday, in UTC: the last of the weeks has ended. */
+const FIRST_MS = Math.floor((NOW_MS - 4 * DAY_MS) / WEEK_MS) * WEEK_MS + 4 * DAY_MS - WEEKS * WEEK_MS;
+const NETWORK = 'eip155:8453';
+const PAYER = `0x${'ab'.repeat(20)}`;
+const CUSTOMER = 1_001n;
+
+let database: TestDatabase;
+/** Of one connection, which can be told to hand over its counts. */
+let pools: Pools;
+before(async () => {
+  database = await openTestDatabase();
+  pools = connectPools(database.url, 2);
+  await leaveHistory();
+});
+after(async () => {
+  await Promise.all([pools && endPools(pools, 1), database?.close()]);
+});
+
+/**
+ * Eight weeks of calls, every other one paid by a chain. The first ones of these weeks are open still, and everything that is said of an
+ * open call is said of these.
+ */
+async function leaveHistory(): Promise<void> {
+  const { patient } = database;
+  const weeks = createWeeks(database);
+  for (let week = 0; week < WEEKS; week++) await weeks.make(FIRST_MS + week * WEEK_MS);
+  const ms = `(${FIRST_MS} + n::bigint * ${(WEEKS * WEEK_MS) / CALLS})`;
+  const id = `(lpad(to_hex(${ms}), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid`;
+  const at = `to_timestamp(${ms} / 1000.0)`;
+  const isOnChain = 'n % 2 = 0';
+  const isOpen = `n < ${2 * OPEN}`;
+  const account = `case when ${isOnChain} then 5 else ${CUSTOMER} end`;
+  const from = `from generate_series(0, ${CALLS - 1}) n`;
+  const [replica] = await patient<{ id: bigint }[]>`
+    insert into replicas (started_at, seen_at, ended_at) values (now(), now(), now()) returning id`;
+  for (const insert of [
+    `insert into ledger_accounts (id, house) values (${CUSTOMER}, false)`,
+    `insert into calls (account_id, id, state, rail, service, price_micros, created_at, begun_at, expires_at, finished_at, holder, fingerprint)
+      select ${account}, ${id}, case when ${isOpen} then case when ${isOnChain} then 3 else 0 end else 1 end,
+        case when ${isOnChain} then 'x402' else 'credits' end, 'ping', 1000, ${at}, ${at}, ${at}, ${at}, ${replica?.id}, '\\x00' ${from}`,
+    `insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
+      select ${account}, ${id}, phase, ${account}, case when ${isOnChain} then 2 else 1 end, 1000, 'call', ${at}
+      ${from}, (values (2), (3)) as phases (phase) where phase = 2 or not ${isOpen}`,
+    `insert into settlements (account_id, call_id, rail, network, asset, payer, pay_to, amount_units, evidence, answered,
+        state, dead_after, lease_until, next_at, transaction, created_at, settled_at, final_at)
+      select 5, ${id}, 'x402', '${NETWORK}', 'usdc', case when ${isOpen} then '${PAYER}' else 'p' || n end, 'us', 1000, '{}', true,
+        case when ${isOpen} then 0 else 1 end, ${at}, ${at}, ${at}, 'tx' || n, case when ${isOpen} then now() - interval '1 hour' else ${at} end, ${at},
+        case when not ${isOpen} then ${at} end ${from} where ${isOnChain}`,
+    `insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, created_at, next_at)
+      select 5, ${id}, '${NETWORK}', 'usdc', '${PAYER}', 1000, 'late', ${at}, ${at} ${from} where ${isOpen} and ${isOnChain}`,
+    `insert into topups (call_id, account_id, amount_micros, created_at, granted_at)
+      select ${id}, ${CUSTOMER}, 1000, ${at}, ${at} ${from} where ${isOpen} and ${isOnChain}`,
+    `insert into free_calls (account_id, call_id, root_buyer, service, day)
+      select ${account}, ${id}, 'b', 'ping', current_date ${from} where ${isOpen}`,
+    `insert into card_orders (id, kind, state, amount_micros, credit_micros, created_at, expires_at)
+      select gen_random_uuid(), 'checkout', 2, 1000, 1000, now(), now() from generate_series(1, ${OF_A_WEEK})`,
+    'insert into calls_left_open select account_id, id from calls where state = 0',
+    'insert into sales_open select account_id, id from calls where state in (0, 3)',
+    'update calls_open_since set begun_at = now()',
+    'update sales_folded set calls_to = now(), transfers_to = now()',
+  ])
+    await patient.unsafe(insert);
+  // The job, when each week has ended.
+  for (let week = 1; week <= WEEKS; week++) await weeks.make(FIRST_MS + week * WEEK_MS);
+  await patient`vacuum analyze`;
+}
+
+/** How many rows something looks at. @param tables whose names match; not given: those of calls and of their transfers */
+async function rowsOf(work: () => Promise<unknown>, tables = '^(calls|ledger_transfers)_w'): Promise<number> {
+  const looked = async () => {
+    await pools.sql`select pg_stat_force_next_flush()`;
+    const [row] = await database.sql<{ rows: number }[]>`
+      select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::integer as rows
+      from pg_stat_user_tables where relname ~ ${tables}`;
+    return row?.rows ?? Number.NaN;
+  };
+  const earlier = await looked();
+  await work();
+  return (await looked()) - earlier;
+}
+
+const nowMs = () => NOW_MS;
+/** Nothing is due, so nothing of this is asked. */
+const notAsked = (() => assert.fail('nothing is due')) as never;
+const length = async (rows: Promise<readonly unknown[]>) => (await rows).length;
+const sections = {
+  notes: [],
+  read: () => assert.fail('it has snapshots alone'),
+  snapshot: <T>(_: string, read: (on: Transaction) => Promise<T>) => pools.sql.begin(read) as Promise<T>,
+};
+
+/** What asks, and what it is to find. Each row that it finds may be looked up a few times. */
+const QUESTIONS: [string, ask: () => Promise<unknown>, finds: unknown][] = [
+  ['the gauge of reserved money', () => calls().reservedMicros(), BigInt(OPEN * 1_000)],
+  ['calls whose time is over', () => length(calls().expired(200)), OPEN],
+  ['calls of processes that have ended', () => length(calls().heldByEnded(200)), OPEN],
+  [
+    'payments with a chain',
+    () => length(settlements().leaseDue(100, DAY_MS, { network: NETWORK, what: 'undecided' })),
+    100,
+  ],
+  ['refunds that are owed', () => length(settlements().leaseDueRefunds(100, DAY_MS)), 100],
+  ['what a payer bought', () => settlements().boughtBy(5n, PAYER, 'ping', Buffer.from([1])), null],
+  ['top-ups that are not over', () => topups().finish(), 0],
+  [
+    'the overview',
+    async () => {
+      const options = { days: 90, creditServices: [], trialBudgetMicrosPerDay: null, nowMs: NOW_MS };
+      const { unfinished } = await overviewOf(sections, options);
+      return (unfinished?.settlements as { count?: number } | undefined)?.count;
+    },
+    OPEN,
+  ],
+  [
+    'the totals of calls for the books of open days',
+    async () => {
+      const [row] = await pools.sql.unsafe<{ open: bigint }[]>(CALL_BOOKS.totalsOfOpenDays?.calls ?? '');
+      return row?.open;
+    },
+    BigInt(2 * OPEN),
+  ],
+];
+const calls = () => createCallStore(pools, { nowMs, answerTtlMs: DAY_MS });
+const settlements = () => createSettlementStore(pools.sql, nowMs, { answersLastMs: DAY_MS });
+const topups = () =>
+  createTopups(pools.sql, {
+    ledger: createLedger(pools, nowMs),
+    keys: notAsked,
+    credited: notAsked,
+    report: notAsked,
+    nowMs,
+  });
+
+for (const [name, ask, finds] of QUESTIONS)
+  test(`${name}: no call is read but those that are asked for`, async () => {
+    let found: unknown;
+    const rows = await rowsOf(async () => {
+      found = await ask();
+    });
+    assert.deepEqual(found, finds);
+    assert(rows <= 6 * OPEN, `${rows} rows were looked at`);
+  });
+
+test('a rule about free calls, which are kept for a day, reads no other call', async () => {
+  const rule = CALL_BOOKS.rules.find(({ sql }) => sql.includes('free_calls'));
+  const rows = await rowsOf(async () => {
+    assert.equal((await pools.sql.unsafe(rule?.sql ?? '')).length, 1, 'these were not free');
+  });
+  assert(rows <= 6 * OPEN, `${rows} rows were looked at`);
+});
+
+test('the accountant’s lines of a day read its calls, and the transfers of its week', async () => {
+  const dayMs = FIRST_MS + 3 * WEEK_MS + 2 * DAY_MS;
+  const costs = { declared: [], services: [], measuredOn: async () => [] };
+  let sold = 0;
+  const rows = await rowsOf(async () => {
+    for await (const { code, service, count } of accountingLines(pools.sql, {
+      fromMs: dayMs,
+      toMs: dayMs,
+      costs,
+    }))
+      if (code === 'call' && service === 'ping') sold += Number(count);
+  }, '^(calls|ledger_transfers)_w|^card_orders$');
+  assert(sold > 350 && sold < 360, String(sold));
+  assert(rows <= 2 * OF_A_WEEK + 2 * sold, `${rows} rows were looked at`);
+});
+
+test('released calls of a day leave, and of other weeks none is looked at', async () => {
+  const dayMs = FIRST_MS + 5 * WEEK_MS + DAY_MS;
+  const [from, to] = [dayMs, dayMs + DAY_MS].map((ms) => new Date(ms).toISOString());
+  const { patient } = database;
+  const released = await patient`
+    update calls set state = 2, begun_at = created_at, finished_at = created_at, identity = 'of ' || id
+    where account_id = ${String(CUSTOMER)} and created_at >= ${from ?? ''} and created_at < ${to ?? ''}`;
+  await patient`
+    update ledger_transfers t set phase = 4 from calls c
+    where c.state = 2 and t.account_id = c.account_id and t.id = c.id and t.phase = 3`;
+  await patient`insert into call_identities select account_id, 0, identity, id from calls where state = 2`;
+  const nothing = `decode(repeat('00', 32), 'hex')`;
+  await patient.unsafe(`
+    insert into ledger_days (day, transfers, transfers_digest, moves_digest, digest, released_apart)
+    values ('${from?.slice(0, 10)}', 0, ${nothing}, ${nothing}, ${nothing}, true)`);
+  await patient`vacuum analyze`;
+  const rows = await rowsOf(async () => {
+    assert.equal(await dropReleased(pools.sql, () => NOW_MS + 31 * DAY_MS), released.count);
+  });
+  assert(released.count > OPEN, String(released.count));
+  assert.equal((await patient`select 1 from call_identities`).length, 0);
+  // The calls of the week are looked through twice: the second time none is left.
+  assert(rows <= 2 * OF_A_WEEK + 6 * released.count, `${rows} rows were looked at`);
+});
