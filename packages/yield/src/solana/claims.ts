@@ -90,14 +90,7 @@ export function createClaims(sql: Database, nowMs: () => number) {
     },
 
     /** The chain has confirmed it. @returns the signature of the fee that was paid for the deposit; null: none is known */
-    async confirm({ signature, wallet }: Pick<Claim, 'signature' | 'wallet'>): Promise<string | null> {
-      const [fee] = await sql<{ signature: string }[]>`
-        WITH ended AS (
-          UPDATE solana_yield_claims SET state = 'confirmed', reason = NULL
-          WHERE signature = ${signature} AND wallet = ${wallet} AND state <> 'confirmed')
-        SELECT signature FROM solana_yield_fees WHERE deposit_signature = ${signature}`;
-      return fee?.signature ?? null;
-    },
+    confirm: (claim: Pick<Claim, 'signature' | 'wallet'>) => confirm(sql, claim),
 
     /** Forgets claims that were decided long ago. */
     async forget(): Promise<void> {
@@ -117,4 +110,16 @@ async function pendingOf(sql: Database, wallet: string): Promise<number> {
       (SELECT count(*) FROM (SELECT 1 FROM solana_yield_fees
         WHERE wallet = ${wallet} AND state = 'waiting' LIMIT ${MAX_COUNTED}) f)) AS count`;
   return Number(row?.count ?? 0n);
+}
+
+async function confirm(
+  sql: Database,
+  { signature, wallet }: Pick<Claim, 'signature' | 'wallet'>,
+): Promise<string | null> {
+  const [fee] = await sql<{ signature: string }[]>`
+    WITH ended AS (
+      UPDATE solana_yield_claims SET state = 'confirmed', reason = NULL
+      WHERE signature = ${signature} AND wallet = ${wallet} AND state <> 'confirmed')
+    SELECT signature FROM solana_yield_fees WHERE deposit_signature = ${signature}`;
+  return fee?.signature ?? null;
 }

@@ -29,6 +29,8 @@ interface Row {
 
 export function createMoves(sql: Database, nowMs: () => number) {
   return {
+    ...stillOpen(sql, nowMs),
+
     /**
      * Keeps a move. One that is known stays as it is, but may become final.
      *
@@ -43,24 +45,6 @@ export function createMoves(sql: Database, nowMs: () => number) {
         VALUES (${signature}, ${wallet}, ${kind}, ${slot}, ${at}, ${collateral}, ${usdc}, ${heldBefore}, ${heldAfter}, ${fee},
           ${isFinal}, ${new Date(nowMs())})
         ON CONFLICT (signature) DO UPDATE SET final = true WHERE excluded.final AND NOT solana_yield_moves.final`;
-    },
-
-    /**
-     * Keeps a move that the chain can still take back, in a commit of its own: one statement in place of a transaction.
-     *
-     * @returns false: nothing was kept, since a fee of the wallet waits for its deposit, or the move is known
-     */
-    async keepAlone(move: WalletMove): Promise<boolean> {
-      const { signature, wallet, kind, slot, atMs, collateral, usdc, heldBefore, heldAfter, fee } = move;
-      const at = atMs === null ? null : new Date(atMs);
-      const { count } = await sql`
-        INSERT INTO solana_yield_moves
-          (signature, wallet, kind, slot, at, collateral, usdc, held_before, held_after, fee, final, found_at)
-        SELECT ${signature}, ${wallet}, ${kind}, ${slot}::bigint, ${at}::timestamptz, ${collateral}::bigint, ${usdc}::bigint,
-          ${heldBefore}::bigint, ${heldAfter}::bigint, ${fee}::bigint, false, ${new Date(nowMs())}::timestamptz
-        WHERE NOT EXISTS (SELECT 1 FROM solana_yield_fees WHERE wallet = ${wallet} AND state IN ('waiting', 'unused'))
-        ON CONFLICT (signature) DO NOTHING`;
-      return count === 1;
     },
 
     /** @returns null: none is known by this signature */
@@ -106,6 +90,29 @@ export function createMoves(sql: Database, nowMs: () => number) {
           WHERE signature = ${signature} AND state = 'confirmed'`;
         return true;
       });
+    },
+  };
+}
+
+/** Moves that the chain could still take back. */
+function stillOpen(sql: Database, nowMs: () => number) {
+  return {
+    /**
+     * Keeps a move that the chain can still take back, in a commit of its own: one statement in place of a transaction.
+     *
+     * @returns false: nothing was kept, since a fee of the wallet waits for its deposit, or the move is known
+     */
+    async keepAlone(move: WalletMove): Promise<boolean> {
+      const { signature, wallet, kind, slot, atMs, collateral, usdc, heldBefore, heldAfter, fee } = move;
+      const at = atMs === null ? null : new Date(atMs);
+      const { count } = await sql`
+        INSERT INTO solana_yield_moves
+          (signature, wallet, kind, slot, at, collateral, usdc, held_before, held_after, fee, final, found_at)
+        SELECT ${signature}, ${wallet}, ${kind}, ${slot}::bigint, ${at}::timestamptz, ${collateral}::bigint, ${usdc}::bigint,
+          ${heldBefore}::bigint, ${heldAfter}::bigint, ${fee}::bigint, false, ${new Date(nowMs())}::timestamptz
+        WHERE NOT EXISTS (SELECT 1 FROM solana_yield_fees WHERE wallet = ${wallet} AND state IN ('waiting', 'unused'))
+        ON CONFLICT (signature) DO NOTHING`;
+      return count === 1;
     },
 
     /** The moves that the chain could still take back when they were last looked at, the oldest first. */
