@@ -18,6 +18,7 @@ import { overviewOf } from '../../../../packages/core/src/operator/overview.ts';
 import { CALL_BOOKS } from '../../../../packages/core/src/paid-call/inside/books-rules.ts';
 import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
 import { createSettlementStore } from '../../../../packages/core/src/paid-call/inside/settlement-store.ts';
+import { measureServices } from '../../../../packages/core/src/paid-call/service-figures.ts';
 import { createTopups } from '../../../../packages/core/src/topup/topups.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 
@@ -97,17 +98,23 @@ async function leaveHistory(): Promise<void> {
 }
 
 /** How many rows something looks at. @param tables whose names match; not given: those of calls and of their transfers */
-async function rowsOf(work: () => Promise<unknown>, tables = '^(calls|ledger_transfers)_w'): Promise<number> {
+const rowsOf = async (work: () => Promise<unknown>, tables = '^(calls|ledger_transfers)_w') =>
+  (await costOf(work, tables)).rows;
+
+/** What something costs: the rows that it looks at, and how often it asks a table or an index. */
+async function costOf(work: () => Promise<unknown>, tables: string): Promise<{ rows: number; scans: number }> {
   const looked = async () => {
     await pools.sql`select pg_stat_force_next_flush()`;
-    const [row] = await database.sql<{ rows: number }[]>`
-      select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::integer as rows
+    const [row] = await database.sql<{ rows: number; scans: number }[]>`
+      select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::integer as rows,
+             sum(coalesce(seq_scan, 0) + coalesce(idx_scan, 0))::integer as scans
       from pg_stat_user_tables where relname ~ ${tables}`;
-    return row?.rows ?? Number.NaN;
+    return row ?? assert.fail();
   };
   const earlier = await looked();
   await work();
-  return (await looked()) - earlier;
+  const later = await looked();
+  return { rows: later.rows - earlier.rows, scans: later.scans - earlier.scans };
 }
 
 const nowMs = () => NOW_MS;
@@ -171,6 +178,14 @@ for (const [name, ask, finds] of QUESTIONS)
     assert.deepEqual(found, finds);
     assert(rows <= 6 * OPEN, `${rows} rows were looked at`);
   });
+
+test('the figures of services ask the weeks of their day alone, for each of its hours', async () => {
+  // The last of these weeks was its own when it was measured.
+  const figures = measureServices(pools.sql, () => FIRST_MS + WEEKS * WEEK_MS - 2 * DAY_MS);
+  const { scans } = await costOf(() => figures.job.run(), '^calls_w');
+  assert(figures.of('ping') !== null);
+  assert(scans > 0 && scans <= 2 * 24 + 2, `${scans} times a week was asked`);
+});
 
 test('a rule about free calls, which are kept for a day, reads no other call', async () => {
   const rule = CALL_BOOKS.rules.find(({ sql }) => sql.includes('free_calls'));

@@ -3,11 +3,14 @@
  * many it looks at, and every process keeps the result in memory: no request reads calls for it.
  */
 import type { Database } from '../db/connection.ts';
+import { weekOf } from '../db/weeks.ts';
 import type { Job } from '../jobs/schedule.ts';
 import type { DayFigures, ServiceFigures } from '../service/figures.ts';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
+/** The id of a call begins with a time that is nearer than this to its beginning. */
+const ID_WITHIN_MS = HOURS * HOUR_MS;
 /** Of each hour so many calls are looked at, whatever was sold in it. */
 const CALLS_OF_AN_HOUR = 4_000;
 /** Fewer calls than this say nothing. */
@@ -41,6 +44,9 @@ export function measureServices(sql: Database, nowMs: () => number): MeasuredSer
   async function measure(): Promise<void> {
     const now = nowMs();
     const at = new Date(now).toISOString();
+    // No other week is asked: each would be for each hour.
+    const first = weekOf(now - HOURS * HOUR_MS - ID_WITHIN_MS).from;
+    const behind = weekOf(now + ID_WITHIN_MS).to;
     await sql.begin(async (transaction) => {
       // Each hour is found by its index: reading all calls to their end would cost more than all that is sold.
       await transaction`select set_config('enable_seqscan', 'off', true)`;
@@ -52,7 +58,7 @@ export function measureServices(sql: Database, nowMs: () => number): MeasuredSer
           select service, state, outcome, (extract(epoch from finished_at - created_at) * 1000)::integer as ms from calls
           where created_at > ${new Date(now - HOURS * HOUR_MS).toISOString()}::timestamptz + hour * interval '1 hour'
             and created_at <= ${new Date(now - (HOURS - 1) * HOUR_MS).toISOString()}::timestamptz + hour * interval '1 hour'
-            and state in (1, 2)
+            and state in (1, 2) and id >= ${first}::uuid and id < ${behind}::uuid
           limit ${CALLS_OF_AN_HOUR}
         ) of_hour
         where state = 1 or outcome = any (${FAULTS}::text[])
