@@ -1,6 +1,6 @@
 /**
  * The server and the sandbox as one bundle, for the commands of this repository: a server starts from it in two thirds of the processor
- * time that the single files take, and holds a third less memory. It is made when packages are installed. Where the source has changed since,
+ * time that the single files take, and holds a quarter less memory. It is made when packages are installed. Where the source has changed since,
  * commands run the source. In JavaScript: the entry of every npm script reads it, on any Node from 18 on.
  */
 import { spawn } from 'node:child_process';
