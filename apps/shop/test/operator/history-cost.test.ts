@@ -102,7 +102,10 @@ const rowsOf = async (work: () => Promise<unknown>, tables = '^(calls|ledger_tra
   (await costOf(work, tables)).rows;
 
 /** What something costs: the rows that it looks at, and how often it asks a table or an index. */
-async function costOf(work: () => Promise<unknown>, tables: string): Promise<{ rows: number; scans: number }> {
+async function costOf(
+  work: () => Promise<unknown>,
+  tables: string,
+): Promise<{ rows: number; scans: number }> {
   const looked = async () => {
     await pools.sql`select pg_stat_force_next_flush()`;
     const [row] = await database.sql<{ rows: number; scans: number }[]>`
