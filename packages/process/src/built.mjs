@@ -29,7 +29,9 @@ const folderOf = (root) => join(root, 'node_modules/.cache/farebox-built');
 
 /** Every file below a path, with its size and the time of its last change. */
 function* lookedAt(path, name) {
-  const found = statSync(path);
+  // A link that leads nowhere is no source, and a file may go while this looks.
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
   if (!found.isDirectory()) {
     yield `${name} ${found.size} ${found.mtimeMs}\n`;
     return;

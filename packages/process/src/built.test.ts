@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -43,6 +52,7 @@ test('a program is run from the bundle until its source changes', async (t) => {
     'it is in no bundle',
   );
   write('apps/shop/src/main.test.ts', '// another test');
+  symlinkSync(join(root, 'gone'), join(root, 'docs/nowhere.md'));
   write('packages/any/node_modules/other/index.js', 'changed');
   assert.equal(builtProgram(root, PROGRAM), built, 'neither is in the bundle');
   for (const path of [PROGRAM, 'docs/b.md', 'package-lock.json', 'apps/shop/src/new.ts']) {
