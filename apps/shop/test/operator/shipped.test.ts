@@ -23,8 +23,10 @@ import { load } from 'js-yaml';
 import { freePort } from '../../../../packages/process/src/free-port.ts';
 import { STAYING } from '../../../../packages/process/src/node-flags.mjs';
 import { until } from '../fire/until.fixture.ts';
+import { programOf } from '../programs.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
+const PROGRAM = 'apps/shop/src/main.js';
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 // biome-ignore lint/suspicious/noExplicitAny: files of this repository are read as what they are
 const yaml = (path: string): any => load(read(path));
@@ -66,11 +68,12 @@ test('the container file installs from the lock alone, ends as no root, and star
     .map(({ text }) => text)
     .join();
   assert.match(runs, /npm ci --omit=dev --ignore-scripts/);
-  assert.match(runs, /npm sbom --sbom-format=cyclonedx > sbom.cdx.json$/);
+  assert.match(runs, /node scripts\/bundle\.ts \/package\b.*npm sbom .* > \/package\/sbom\.cdx\.json$/s);
+  assert.equal(last('COPY'), '/package /app');
   assert.doesNotMatch(runs, /npm (install|i) /);
   const [program, ...args]: string[] = JSON.parse(last('ENTRYPOINT') ?? '[]');
   assert.equal(program, 'node');
-  assert(existsSync(join(ROOT, args.at(-1) ?? '')), 'the program of the image');
+  assert.equal(args.at(-1), PROGRAM);
   assert.deepEqual(args.slice(0, -1), STAYING, 'as npm start has it');
   assert(
     instructions.filter(({ keyword }) => keyword === 'FROM').every(({ text }) => /^\$\{BASE\}/.test(text)),
@@ -117,21 +120,30 @@ describe('the SBOM', () => {
   };
   const run = (command: string, cwd: string) => spawnSync(command, { cwd, encoding: 'utf8', shell: true });
 
-  test('holds what the server shares with the tools of its tests, and none of those tools', () => {
-    place('.', { name: 'all', workspaces: ['shop'], devDependencies: { shared: '1.0.0', tool: '1.0.0' } });
-    place('shop', {
+  test('holds what the server shares with the tools of its tests, and none of those tools or of the sandbox', () => {
+    place('.', {
+      name: 'all',
+      workspaces: ['apps/shop', 'sandbox'],
+      devDependencies: { shared: '1.0.0', tool: '1.0.0' },
+    });
+    place('sandbox', { name: '@all/sandbox' });
+    place('apps/shop', {
       name: '@all/shop',
       dependencies: { shared: '1.0.0' },
       devDependencies: { other: '1.0.0' },
     });
     place('node_modules/shared', { name: 'shared' });
     mkdirSync(join(folder, 'sbom/node_modules/@all'));
-    symlinkSync('../../shop', join(folder, 'sbom/node_modules/@all/shop'), 'junction');
+    for (const [name, at] of [
+      ['shop', 'apps/shop'],
+      ['sandbox', 'sandbox'],
+    ] as const)
+      symlinkSync(join('../..', at), join(folder, 'sbom/node_modules/@all', name), 'junction');
     const [command = ''] = DockerfileParser.parse(read('ops/Containerfile'))
       .getInstructions()
       .map((each) => (each.getArgumentsContent() ?? '').replaceAll('\\\n', ''))
       .filter((text) => text.includes('npm sbom'));
-    const { status, stderr } = run(command, join(folder, 'sbom'));
+    const { status, stderr } = run(command.replace('/package/', './'), join(folder, 'sbom'));
     assert.equal(status, 0, stderr);
     const { components } = JSON.parse(readFileSync(join(folder, 'sbom/sbom.cdx.json'), 'utf8'));
     const names = components.map(({ purl }: { purl: string }) => purl.replace(/^pkg:npm\/(.*)@.*$/, '$1'));
@@ -169,8 +181,9 @@ describe('the systemd unit', () => {
     assert.deepEqual(line.split(' ').slice(0, -1), STAYING, 'as npm start has it');
     assert.match(unit(), /^RestartPreventExitStatus=2$/m);
     const environment = { PATH: process.env.PATH ?? '', FAREBOX_MODE: 'production' };
-    const refused = spawnSync(process.execPath, line.split(' '), {
-      cwd: ROOT,
+    assert.equal(line.split(' ').at(-1), PROGRAM);
+    const refused = spawnSync(process.execPath, [...STAYING, programOf('main')], {
+      cwd: folder,
       env: environment,
       encoding: 'utf8',
     });
