@@ -241,6 +241,21 @@ test('a process that stood still while it connected finds the answer, and does n
   }
 });
 
+test('no statement of a call or a job is compiled, also where PostgreSQL compiles what it thinks is long', async () => {
+  await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set jit = on`);
+  const pools = connectPools(database.url, 3);
+  const compiles = (pool: typeof pools.sql) => pool`select current_setting('jit') as jit`;
+  try {
+    const asked = await Promise.all([pools.sql, pools.commits, pools.patient].map(compiles));
+    assert.deepEqual(
+      asked.map(([row]) => row?.jit),
+      ['off', 'off', 'on'],
+    );
+  } finally {
+    await endPools(pools, 1);
+  }
+});
+
 test('a server that lets nobody in is given up in time', async () => {
   const silent = createServer(() => {});
   silent.listen(0, '127.0.0.1');

@@ -60,6 +60,8 @@ const COMMIT_PLANS = {
   enable_bitmapscan: 'off',
   jit: 'off',
 };
+/** PostgreSQL counts a question about open calls as one about every week, and would compile it for longer than it takes to answer. */
+const REQUEST_PLANS = { jit: 'off' };
 /** Proofs of the books and migrations. */
 const PATIENT: Patience = {
   deadlineMs: 900_000,
@@ -119,7 +121,7 @@ export function connectPools(
     return openPool(address, Math.max(1, max), patience, { silence, ended, settings });
   };
   return {
-    sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST),
+    sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST, REQUEST_PLANS),
     commits: open(COMMIT_CONNECTIONS, COMMIT, COMMIT_PLANS),
     patient: open(PATIENT_CONNECTIONS, PATIENT),
     silence,
