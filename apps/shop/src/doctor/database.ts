@@ -4,6 +4,7 @@ import { LAST_COMMIT_BEFORE } from '@farebox/core/db/before-baseline';
 import type { Database } from '@farebox/core/db/connection';
 import { readSchema } from '@farebox/core/db/migrate';
 import { countReplicas } from '@farebox/core/db/replicas';
+import { SETTINGS_REMEDY, settingsLost } from '@farebox/core/db/session-settings';
 import { inWords, openRecoveryIn } from '@farebox/core/recovery/lineage';
 import { type Finding, findingsOf, type Look } from './finding.ts';
 
@@ -38,6 +39,8 @@ export function lookAtDatabase(parts: {
           'the embedded database does not run',
           'Start the server: the database runs with it.',
         );
+      const lost = await settingsLost(sql);
+      if (lost !== null) return says.mend(lost, SETTINGS_REMEDY);
       const facts = await readFacts(sql);
       const schema = await schemaOf(sql);
       const replicas = schema.verdict === 'fine' ? await countReplicas(sql) : 0;

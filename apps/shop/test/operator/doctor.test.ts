@@ -268,8 +268,10 @@ describe('one thing broken', () => {
       reserved: 3,
       open: 1,
     };
+    let connection = {};
     const look = async (change: object) => {
-      const sql = (async () => [{ ...facts, ...change, found: false }]) as unknown as Database;
+      const rows = async () => [{ ...facts, ...change, found: false }];
+      const sql = Object.assign(rows, { options: { connection } }) as unknown as Database;
       const told = await lookAtDatabase({ sql, isEmbedded: false, maxConnections: 10 }).look(
         AbortSignal.timeout(PATIENT_MS),
       );
@@ -284,6 +286,10 @@ describe('one thing broken', () => {
       'database: it has no tables of ours',
     ]);
     assert.equal((await look({ version: 17, fsync: 'on', commits: 'off' })).length, 2);
+    connection = { application_name: 'farebox', statement_timeout: 3_500 };
+    assert.deepEqual(await look({ version: 17 }), [
+      'database: what stands before PostgreSQL drops settings of a session: statement_timeout',
+    ]);
   });
 
   test('no database', async () => {

@@ -7,6 +7,7 @@ import { connectPools, databaseMs, endPools, type Pools } from './connection.ts'
 import { learnDistribution } from './distribution.ts';
 import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
 import { migrate } from './migrate.ts';
+import { assertSettingsPass } from './session-settings.ts';
 import type { StartPatience } from './start-patience.ts';
 
 /** At the end, for what is still under way. */
@@ -36,6 +37,7 @@ export interface OpenDatabase extends Pools {
  * @param options.patience for whoever can wait for a database that is not there yet
  * @param options.stopped settles with a reason when the process is told to stop
  * @throws OpeningStopped when that came first: nothing of ours is left behind then
+ * @throws StartError when the data folder is another server's, and when what stands before PostgreSQL shares its sessions
  */
 export async function openDatabase(
   config: {
@@ -83,6 +85,7 @@ export async function openDatabase(
   try {
     const bringUpToDate = async () => {
       // Migrations wait for a quarter of an hour: only a database that answers is asked for them.
+      await assertSettingsPass(pools.sql);
       await pools.clock.measure(() => databaseMs(pools.sql));
       await migrate(pools.patient);
       await learnDistribution(pools);
