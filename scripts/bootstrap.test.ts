@@ -34,6 +34,7 @@ function started(
     'bootstrap.mjs',
     'packages/process/src/npm-packages.mjs',
     'packages/process/src/built.mjs',
+    'packages/process/src/is-alive.mjs',
     'packages/process/src/node-flags.mjs',
   ];
   for (const file of copied) {

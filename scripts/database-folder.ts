@@ -5,7 +5,7 @@
 import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isAlive } from '../packages/process/src/is-alive.ts';
+import { isAlive } from '../packages/process/src/is-alive.mjs';
 
 /** More than the databases of a lane take at any time, with what they log. */
 const ROOM_BYTES = 2 * 1024 ** 3;

@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { isAlive } from './is-alive.mjs';
 import { say } from './npm-packages.mjs';
 
 /** What a bundle is made of, below the root. */
@@ -103,16 +104,6 @@ function removeUnfinished(folder) {
   for (const name of readdirSync(inside))
     if (name.startsWith(start) && !isAlive(Number(name.slice(start.length))))
       rmSync(join(inside, name), { recursive: true, force: true });
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: it is alive and another user's.
-    return error.code === 'EPERM';
-  }
 }
 
 /** Runs what bundles. @returns its exit code, and the end of what it wrote */

@@ -27,7 +27,7 @@ import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { measureAwake } from './awake-time.ts';
 import { freePort } from './free-port.ts';
-import { isAlive } from './is-alive.ts';
+import { isAlive } from './is-alive.mjs';
 import { fetchTool } from './npm-packages.mjs';
 import { writeFileOnce } from './whole-file.ts';
 

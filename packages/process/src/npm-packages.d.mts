@@ -6,6 +6,7 @@ export function isNeverRead(name: string): boolean;
 export function neededPackages(folder: string, entries: readonly string[]): Set<string>;
 export function trim(folder: string, entries: readonly string[]): void;
 export function lockOf(folder: string): string;
+export function isClaimed(claim: string): boolean;
 export function fetchTool(manifest: string): Promise<string>;
 export function fetchedTool(manifest: string): string | null;
 export function toolVariables(): Readonly<Record<string, string>>;

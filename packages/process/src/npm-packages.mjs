@@ -19,6 +19,7 @@ import {
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from './is-alive.mjs';
 
 /** With what npm itself takes to begin, words come after 5 s at most. */
 const REGISTRY_PATIENCE_MS = 2_500;
@@ -28,6 +29,8 @@ const PROGRESS_MS = 5_000;
 /** The longest that one program waits for another to fetch the same. */
 const FETCH_MS = 900_000;
 const FETCH_POLL_MS = 250;
+/** Longer than it takes to write an id into a file that was just made. */
+const CLAIMED_WITHIN_MS = 5_000;
 /** What npm says when it cannot speak with a registry at all; any other answer comes from one. */
 const UNREACHABLE =
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|FETCH_ERROR|network)\b/i;
@@ -313,12 +316,12 @@ async function alone(folder, work) {
   }
 }
 
-function isClaimed(claim) {
+/** Whether the process that made a claim lives: a file with its id. One that was stopped before it wrote that has left an empty file. */
+export function isClaimed(claim) {
   try {
-    process.kill(Number(readFileSync(claim, 'utf8')), 0);
-    return true;
-  } catch (error) {
-    // EPERM: it is alive and another user's.
-    return error.code === 'EPERM';
+    const pid = readFileSync(claim, 'utf8');
+    return pid === '' ? Date.now() - statSync(claim).mtimeMs < CLAIMED_WITHIN_MS : isAlive(Number(pid));
+  } catch {
+    return false;
   }
 }

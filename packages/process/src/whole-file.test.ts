@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { isAlive } from './is-alive.ts';
+import { isAlive } from './is-alive.mjs';
 import { isWritten, replaceFile, writeFileOnce } from './whole-file.ts';
 
 const MODULE = pathToFileURL(join(import.meta.dirname, 'whole-file.ts')).href;

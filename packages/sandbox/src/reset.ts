@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
-import { isAlive } from '../../process/src/is-alive.ts';
+import { isAlive } from '../../process/src/is-alive.mjs';
 import { dataDirOf } from './data-dir.ts';
 
 const dataDir = dataDirOf(process.env);

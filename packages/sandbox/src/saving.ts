@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive } from '../../process/src/is-alive.ts';
+import { isAlive } from '../../process/src/is-alive.mjs';
 import { runningOn, saveState, withoutEmptyBlocks } from './chain/state-files.ts';
 import type { Environment } from './data-dir.ts';
 import { environmentOfRunningWorld } from './world.ts';

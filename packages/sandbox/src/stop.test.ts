@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { freePort } from '../../process/src/free-port.ts';
-import { isAlive } from '../../process/src/is-alive.ts';
+import { isAlive } from '../../process/src/is-alive.mjs';
 
 const ROOT = join(import.meta.dirname, '../../..');
 /** The programs of both processes, from the bundle or from the source. */

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive } from '../../process/src/is-alive.ts';
+import { isAlive } from '../../process/src/is-alive.mjs';
 import { StartError } from '../../process/src/start-error.ts';
 import { isWritten, replaceFile, writeFileOnce } from '../../process/src/whole-file.ts';
 import { startCardProvider } from './cards/card-provider.ts';

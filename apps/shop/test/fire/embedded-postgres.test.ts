@@ -19,7 +19,7 @@ import {
   startEmbeddedPostgres,
   stopEmbeddedPostgres,
 } from '../../../../packages/process/src/embedded-postgres.ts';
-import { isAlive } from '../../../../packages/process/src/is-alive.ts';
+import { isAlive } from '../../../../packages/process/src/is-alive.mjs';
 import { accountOf, assertBooksClosed, balanceOf, callsOf, refundsOf } from './money.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '../../../process/src/is-alive.ts';
+import { isAlive } from '../../../process/src/is-alive.mjs';
 import { fetchTool } from '../../../process/src/npm-packages.mjs';
 import { StartError } from '../../../process/src/start-error.ts';
 import { type Network, NodeKeeper, type NodeOptions } from './node-keeper.ts';

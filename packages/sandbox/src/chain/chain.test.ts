@@ -30,7 +30,7 @@ import {
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
-import { isAlive } from '../../../process/src/is-alive.ts';
+import { isAlive } from '../../../process/src/is-alive.mjs';
 import { StartError } from '../../../process/src/start-error.ts';
 import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
 import { accountsOf } from './accounts.ts';

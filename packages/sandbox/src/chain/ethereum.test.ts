@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPublicClient, http, parseAbi, parseEther } from 'viem';
 import { mainnet } from 'viem/chains';
-import { isAlive } from '../../../process/src/is-alive.ts';
+import { isAlive } from '../../../process/src/is-alive.mjs';
 import { ETHEREUM, TOKEN_MESSENGER } from './addresses.ts';
 import { startAnvil } from './anvil.ts';
 import { type ReadChain, startEthereum } from './chain.ts';
