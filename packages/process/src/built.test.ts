@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -35,16 +37,17 @@ function repository(t: TestContext, bundling: string, scope = 'product') {
   for (const path of ['contracts/a.sol', 'docs/a.md', 'package-lock.json']) write(path, '');
   write('scripts/bundle.ts', bundling);
   write('node_modules/.farebox-installed.json', JSON.stringify({ scope }));
-  const cache = join(root, 'node_modules/.cache');
-  return { folder, root, write, cache };
+  const cache = join(root, 'node_modules/.cache/farebox-built');
+  const bundles = () => readdirSync(cache).filter((name) => name !== 'tried');
+  return { folder, root, write, cache, bundles };
 }
 
 test('a program is run from the bundle until its source changes', async (t) => {
-  const { root, write, cache } = repository(t, BUNDLES);
+  const { root, write, cache, bundles } = repository(t, BUNDLES);
   const source = join(root, PROGRAM);
-  const built = join(cache, 'farebox-built/apps/shop/src/main.js');
   assert.deepEqual([isUnbuilt(root), builtProgram(root, PROGRAM)], [true, source]);
   await build(root, process.execPath);
+  const built = join(cache, bundles()[0] ?? '', 'apps/shop/src/main.js');
   assert.deepEqual([isUnbuilt(root), builtProgram(root, PROGRAM)], [false, built]);
   assert.equal(
     builtProgram(root, 'scripts/bundle.ts'),
@@ -59,8 +62,38 @@ test('a program is run from the bundle until its source changes', async (t) => {
     write(path, `a change of ${path}`);
     assert.equal(builtProgram(root, PROGRAM), source, path);
     await build(root, process.execPath);
-    assert.equal(builtProgram(root, PROGRAM), built, path);
+    assert.match(builtProgram(root, PROGRAM), /farebox-built.[0-9a-f]{16}.apps.shop.src.main\.js$/, path);
   }
+});
+
+test('a program that runs from a bundle finds it as it was after the next one is made, and older ones are removed', async (t) => {
+  const { root, write, bundles } = repository(t, BUNDLES);
+  const started: string[] = [];
+  for (const text of ['one', 'another', 'a third']) {
+    write(PROGRAM, text);
+    await build(root, process.execPath);
+    started.push(builtProgram(root, PROGRAM));
+  }
+  assert.equal(new Set(started).size, 3);
+  assert.deepEqual(
+    started.map((program) => existsSync(program)),
+    [false, true, true],
+  );
+  assert.equal(bundles().length, 2);
+});
+
+test('bundled twice at once, and again, it is there', async (t) => {
+  const { root, bundles } = repository(t, BUNDLES);
+  const program = `import { build } from ${JSON.stringify(new URL('built.mjs', import.meta.url).href)};
+    await build(${JSON.stringify(root)}, process.execPath);`;
+  const bundle = async () => {
+    const run = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'ignore' });
+    assert.equal((await once(run, 'close'))[0], 0);
+  };
+  await Promise.all([bundle(), bundle(), bundle()]);
+  await bundle();
+  assert.deepEqual([existsSync(builtProgram(root, PROGRAM)), bundles().length], [true, 1]);
+  assert.match(builtProgram(root, PROGRAM), /main\.js$/);
 });
 
 test('a bundle that was moved with its repository is not run: it names the place where it was made', async (t) => {
@@ -81,20 +114,21 @@ test('what changes while it is bundled counts as changed', async (t) => {
 });
 
 test('where it cannot be bundled the source is run, and it is not tried at each start', async (t) => {
-  const { root, cache } = repository(t, `${BUNDLES}\nthrow new Error('no registry');`);
+  const { root, bundles } = repository(t, `${BUNDLES}\nthrow new Error('no registry');`);
   await build(root, process.execPath);
   assert.deepEqual([isUnbuilt(root), builtProgram(root, PROGRAM)], [false, join(root, PROGRAM)]);
-  assert.deepEqual(readdirSync(cache), ['farebox-built']);
+  assert.deepEqual(bundles(), []);
 });
 
 test('a bundle that was stopped halfway is made again, and what is left of it is removed', async (t) => {
-  const { root, cache } = repository(t, BUNDLES);
+  const { root, cache, bundles } = repository(t, BUNDLES);
   // No process has this number: it is above what Linux gives.
-  mkdirSync(join(cache, 'farebox-built-5000000'), { recursive: true });
-  mkdirSync(join(cache, `farebox-built-${process.ppid}`));
+  mkdirSync(join(cache, 'unfinished-5000000'), { recursive: true });
+  mkdirSync(join(cache, `unfinished-${process.ppid}`));
   assert.equal(isUnbuilt(root), true);
   await build(root, process.execPath);
-  assert.deepEqual(readdirSync(cache).sort(), ['farebox-built', `farebox-built-${process.ppid}`]);
+  const left = bundles().filter((name) => name.startsWith('unfinished'));
+  assert.deepEqual([left, bundles().length], [[`unfinished-${process.ppid}`], 2]);
 });
 
 test('what is bundled is what is installed', async (t) => {
@@ -104,8 +138,8 @@ test('what is bundled is what is installed', async (t) => {
     ['everything', '--here=sandbox'],
   ] as const) {
     const said = `${BUNDLES}\nwriteFileSync(into + '/${here}', '');\nif (here !== '${here}') throw new Error(here);`;
-    const { root, cache } = repository(t, said, scope);
+    const { root, cache, bundles } = repository(t, said, scope);
     await build(root, process.execPath);
-    assert(existsSync(join(cache, 'farebox-built', here)), scope);
+    assert(existsSync(join(cache, bundles()[0] ?? '', here)), scope);
   }
 });
