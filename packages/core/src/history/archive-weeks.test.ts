@@ -191,6 +191,8 @@ const fileOf = (which: 'calls' | 'transfers', week: string) =>
 test('a week leaves for files that common tools read, with what is named staying, and the books as they were', async () => {
   const { week, plain, given, overMidnight } = await nextWeek();
   const onChain = await soldOnChain();
+  const shared = await sell({ capture: false, endsAfterMs: DAY_MS });
+  await database.sql`update calls set shared = true, begun_at = created_at where id = ${shared.id}`;
   await settle();
   const day = new Date(FIRST_MS).toISOString().slice(0, 10);
   const dayMs = Date.parse(`${day}T00:00:00Z`);
@@ -208,8 +210,16 @@ test('a week leaves for files that common tools read, with what is named staying
   assert.deepEqual(await archive(), [week.name]);
   assert.deepEqual(await provenSums(), sums);
   assert.deepEqual(await booked(), lines);
-  assert.deepEqual(await idsOf('calls', week), [given.id, onChain].sort(), 'what a refund names stays');
-  assert.deepEqual(await idsOf('ledger_transfers', week), [given.id, given.id, onChain, onChain].sort());
+  const staying = [given.id, onChain, shared.id].sort();
+  assert.deepEqual(
+    await idsOf('calls', week),
+    staying,
+    'what a refund names stays, and what somebody has a share of',
+  );
+  assert.deepEqual(
+    await idsOf('ledger_transfers', week),
+    staying.flatMap((id) => [id, id]),
+  );
   const [paid] =
     await database.sql`select 1 from call_identities where account_id = 5 and call_id = ${onChain}`;
   assert.ok(paid, 'a payment on a chain never buys twice');
@@ -368,6 +378,8 @@ test('a released call leaves with its transfers and what was to pay for it, afte
   nowMs = FIRST_MS + (weekNumber - 1) * WEEK_MS + 60_000;
   for (let n = 0; n < 3; n += 1) more.push(await sell({ capture: false }));
   const named = await sell({ capture: false });
+  const shared = await sell({ capture: false });
+  await database.sql`update calls set shared = true where id = ${shared.id}`;
   await database.sql`update calls set begun_at = created_at where begun_at > created_at + interval '1 day'`;
   await database.sql`
     insert into followed_calls (account_id, call_id, key_id, fingerprint, delivery, expires_at)
@@ -393,7 +405,7 @@ test('a released call leaves with its transfers and what was to pay for it, afte
     union all select id::text from ledger_transfers where id in ${database.sql(gone)}
     union all select call_id::text from call_identities where call_id in ${database.sql(gone)}`;
   assert.deepEqual([...left], []);
-  for (const { id } of [named, overMidnight, given])
+  for (const { id } of [named, shared, overMidnight, given])
     assert.equal((await database.sql`select 1 from calls where id = ${id}`).length, 1);
   const { calls: counted, ...rest } = await provenSums();
   assert.deepEqual(rest, {

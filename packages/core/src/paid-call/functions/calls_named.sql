@@ -1,5 +1,7 @@
--- The calls of a range of ids that something else names: it stays for them, so they stay as well. A payment on a chain has its
--- settlement, a refund its act, a share, a sold key, a top-up and a task of A2A their call.
+-- The calls of a range of ids that something else names: it stays for them, so they stay as well. A refund has its act, and a sold key,
+-- a top-up and a task of A2A their call. Not those that say themselves that they stay, whom whoever asks knows by it: a chain pays for
+-- calls of the house's accounts and of another rail than credits, and one that somebody has a share of is marked. Their settlements,
+-- refunds and shares are of all times, and lie by account.
 CREATE OR REPLACE FUNCTION calls_named(p_from uuid, p_to uuid) RETURNS TABLE (account_id bigint, id uuid)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_custom_plan
@@ -9,10 +11,7 @@ DECLARE
   since CONSTANT timestamptz := to_timestamp(('x' || left(replace(p_from::text, '-', ''), 12))::bit(48)::bigint / 1000.0);
 BEGIN
   RETURN QUERY
-    SELECT s.account_id, s.call_id FROM settlements s WHERE s.call_id >= p_from AND s.call_id < p_to
-    UNION SELECT r.account_id, r.call_id FROM refunds r WHERE r.call_id >= p_from AND r.call_id < p_to
-    UNION SELECT h.account_id, h.call_id FROM call_shares h WHERE h.call_id >= p_from AND h.call_id < p_to
-    UNION SELECT u.account_id, u.call_id FROM undelivered_calls u WHERE u.call_id >= p_from AND u.call_id < p_to
+    SELECT u.account_id, u.call_id FROM undelivered_calls u WHERE u.call_id >= p_from AND u.call_id < p_to
     UNION SELECT f.account_id, f.call_id FROM followed_calls f WHERE f.call_id >= p_from AND f.call_id < p_to
     UNION SELECT f.account_id, f.call_id FROM free_calls f WHERE f.call_id >= p_from AND f.call_id < p_to
     UNION SELECT a.account_id, a.call_id FROM operator_acts a WHERE a.call_id >= p_from AND a.call_id < p_to
