@@ -57,6 +57,7 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     file: `${history}/week-rows.ts`,
     tests,
     bugs: [
+      [' or c.shared or ', ' or '],
       ['      or exists (select 1 from named n where n.account_id = c.account_id and n.id = c.id)\n', ''],
       ['      or c.state = 2 and exists (', '      or false and exists ('],
     ],
@@ -131,7 +132,10 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/paid-call/inside/calls.ts',
     tests: costs,
-    bugs: [['id = c.id and phase = 2 offset 0', 'id = c.id and phase = 2']],
+    bugs: [
+      ['id = c.id and phase = 2 offset 0', 'id = c.id and phase = 2'],
+      ['  const dropped = await byKey(', '  const dropped = await sql.begin('],
+    ],
   },
   {
     file: 'packages/core/src/paid-call/inside/refund-store.ts',
@@ -150,6 +154,30 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/db/by-key.ts',
+    tests: costs,
+    bugs: [["set_config('enable_hashjoin', 'off', true), ", '']],
+  },
+  {
+    file: 'packages/core/src/paid-call/followed-calls.ts',
+    tests: costs,
+    bugs: [
+      ['    const dropped = await byKey(', '    const dropped = await this.#sql.begin('],
+      ['    const [row] = await byKey(', '    const [row] = await this.#sql.begin('],
+    ],
+  },
+  {
+    file: 'packages/core/src/sold-keys/sold-keys.ts',
+    tests: costs,
+    bugs: [
+      ['    return byKey(', '    return this.#sql.begin('],
+      [
+        'with k as materialized (select * from sold_keys where closed',
+        'with k as not materialized (select * from sold_keys where closed',
+      ],
+    ],
+  },
+  {
     file: 'packages/core/src/topup/topups.ts',
     tests: costs,
     bugs: [['and id = t.call_id offset 0', 'and id = t.call_id']],
@@ -158,6 +186,32 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/functions/released_calls_drop.sql',
     tests: costs,
     bugs: [['c.id >= first_id AND c.id < last_id AND ', '']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/released_calls_drop.sql',
+    tests,
+    bugs: [
+      [' AND NOT c.shared', ''],
+      [
+        '      AND NOT EXISTS (SELECT 1 FROM named n WHERE n.account_id = c.account_id AND n.id = c.id)\n',
+        '',
+      ],
+      [' AND c.finished_at < until', ''],
+      ['      AND c.begun_at < (SELECT calls_to FROM sales_folded)\n', ''],
+      ['    LIMIT p_limit\n', ''],
+      ['  IF NOT pg_try_advisory_xact_lock(8403) THEN RETURN 0; END IF;\n', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_named.sql',
+    tests,
+    bugs: [
+      ["t.code <> 'call' AND t.created_at >= since", 'false AND t.created_at >= since'],
+      [
+        'FROM followed_calls f WHERE f.call_id >= p_from',
+        'FROM followed_calls f WHERE false AND f.call_id >= p_from',
+      ],
+    ],
   },
   {
     file: 'packages/core/src/operator/archived-call.ts',

@@ -3,6 +3,7 @@
  * that there has been. Cost is counted in rows that the database looked at, which is the same on every machine.
  */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import {
   connectPools,
@@ -10,15 +11,18 @@ import {
   type Pools,
   type Transaction,
 } from '../../../../packages/core/src/db/connection.ts';
+import { sqlFunction } from '../../../../packages/core/src/db/functions.ts';
 import { createWeeks } from '../../../../packages/core/src/db/weeks.ts';
 import { dropReleased } from '../../../../packages/core/src/history/drop-released.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { accountingLines } from '../../../../packages/core/src/operator/accounting.ts';
 import { overviewOf } from '../../../../packages/core/src/operator/overview.ts';
+import { FollowedCalls } from '../../../../packages/core/src/paid-call/followed-calls.ts';
 import { CALL_BOOKS } from '../../../../packages/core/src/paid-call/inside/books-rules.ts';
 import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
 import { createSettlementStore } from '../../../../packages/core/src/paid-call/inside/settlement-store.ts';
 import { measureServices } from '../../../../packages/core/src/paid-call/service-figures.ts';
+import { SoldKeys } from '../../../../packages/core/src/sold-keys/sold-keys.ts';
 import { createTopups } from '../../../../packages/core/src/topup/topups.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 
@@ -61,6 +65,8 @@ async function leaveHistory(): Promise<void> {
   const at = `to_timestamp(${ms} / 1000.0)`;
   const isOnChain = 'n % 2 = 0';
   const isOpen = `n < ${2 * OPEN}`;
+  // The next ones of the customer: their answers were lost.
+  const isLost = `n >= ${2 * OPEN} and n < ${4 * OPEN} and not (${isOnChain})`;
   const account = `case when ${isOnChain} then 5 else ${CUSTOMER} end`;
   const from = `from generate_series(0, ${CALLS - 1}) n`;
   const [replica] = await patient<{ id: bigint }[]>`
@@ -82,6 +88,15 @@ async function leaveHistory(): Promise<void> {
       select 5, ${id}, '${NETWORK}', 'usdc', '${PAYER}', 1000, 'late', ${at}, ${at} ${from} where ${isOpen} and ${isOnChain}`,
     `insert into topups (call_id, account_id, amount_micros, created_at, granted_at)
       select ${id}, ${CUSTOMER}, 1000, ${at}, ${at} ${from} where ${isOpen} and ${isOnChain}`,
+    `insert into sold_keys (call_id, payer_account, key_lookup, key_digest, key_prefix, refund_id, amount_micros, sealed_key, created_at)
+      select ${id}, 5, n, sha256('${PAYER}'), 'p', gen_random_uuid(), 1000, 'sealed', ${at} ${from} where ${isOpen} and ${isOnChain}`,
+    `insert into api_keys (account_id, lookup, digest, prefix, kind, created_at)
+      values (${CUSTOMER}, 0, sha256('${PAYER}'), 'p', 'paid', now())`,
+    `insert into call_answers (account_id, id, expires_at, status, headers, body)
+      select ${account}, ${id}, case when ${isOpen} and ${isOnChain} then ${at} else now() + interval '1 day' end, 200, '{}', '' ${from}`,
+    `insert into followed_calls (account_id, call_id, key_id, fingerprint, delivery, state, expires_at)
+      select ${account}, ${id}, k.id, '\\x00', gen_random_uuid(), 1, case when ${isOpen} then ${at} else now() + interval '1 day' end
+      from generate_series(0, ${CALLS - 1}) n, api_keys k where not (${isOnChain}) and (${isOpen} or ${isLost})`,
     `insert into free_calls (account_id, call_id, root_buyer, service, day)
       select ${account}, ${id}, 'b', 'ping', current_date ${from} where ${isOpen}`,
     `insert into card_orders (id, kind, state, amount_micros, credit_micros, created_at, expires_at)
@@ -97,8 +112,8 @@ async function leaveHistory(): Promise<void> {
   await patient`vacuum analyze`;
 }
 
-/** How many rows something looks at. @param tables whose names match; not given: those of calls and of their transfers */
-const rowsOf = async (work: () => Promise<unknown>, tables = '^(calls|ledger_transfers)_w') =>
+/** How many rows something looks at. @param tables whose names match; not given: those of calls, of their transfers and of their answers */
+const rowsOf = async (work: () => Promise<unknown>, tables = '^(calls|ledger_transfers|call_answers)_w') =>
   (await costOf(work, tables)).rows;
 
 /** What something costs: the rows that it looks at, and how often it asks a table or an index. */
@@ -143,6 +158,23 @@ const QUESTIONS: [string, ask: () => Promise<unknown>, finds: unknown][] = [
   ['refunds that are owed', () => length(settlements().leaseDueRefunds(100, DAY_MS)), 100],
   ['what a payer bought', () => settlements().boughtBy(5n, PAYER, 'ping', Buffer.from([1])), null],
   ['top-ups that are not over', () => topups().finish(), 0],
+  ['sold keys that are not over', () => soldKeys().finish(), 0],
+  [
+    'an answer that somebody lost',
+    async () => {
+      const call = { id: randomUUID(), accountId: CUSTOMER, keyId: 1n, fingerprint: Buffer.from([0]) };
+      const { lost } = await followed().begin({
+        ...call,
+        request: null,
+        longestMs: DAY_MS,
+        cancelled: notAsked,
+      });
+      return lost !== null;
+    },
+    true,
+  ],
+  ['calls whose answer nobody takes over', () => followed().dropExpired(1_000), OPEN],
+  ['answers that nobody may ask for', () => calls().dropExpiredAnswers(1_000), OPEN],
   [
     'the overview',
     async () => {
@@ -163,6 +195,16 @@ const QUESTIONS: [string, ask: () => Promise<unknown>, finds: unknown][] = [
 ];
 const calls = () => createCallStore(pools, { nowMs, answerTtlMs: DAY_MS });
 const settlements = () => createSettlementStore(pools.sql, nowMs, { answersLastMs: DAY_MS });
+const followed = () => new FollowedCalls(pools, { nowMs, holder: () => null });
+const soldKeys = () =>
+  new SoldKeys(pools.sql, {
+    ledger: createLedger(pools, nowMs),
+    keys: notAsked,
+    seal: notAsked,
+    report: notAsked,
+    newCardMicrosPerDay: null,
+    nowMs,
+  });
 const topups = () =>
   createTopups(pools.sql, {
     ledger: createLedger(pools, nowMs),
@@ -196,6 +238,22 @@ test('a rule about free calls, which are kept for a day, reads no other call', a
     assert.equal((await pools.sql.unsafe(rule?.sql ?? '')).length, 1, 'these were not free');
   });
   assert(rows <= 6 * OPEN, `${rows} rows were looked at`);
+});
+
+test('what names calls of a week is asked without a look at the payments with chains of all weeks', async () => {
+  const looked = async () => {
+    await pools.sql`select pg_stat_force_next_flush()`;
+    const [row] = await database.sql<{ pages: number }[]>`
+      select (coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0) + heap_blks_hit + heap_blks_read)::integer as pages
+      from pg_statio_user_tables where relname = 'settlements'`;
+    return row?.pages ?? assert.fail();
+  };
+  const id = (ms: number) => `${ms.toString(16).padStart(12, '0')}${'0'.repeat(20)}`;
+  const [from, to] = [id(FIRST_MS), id(FIRST_MS + WEEK_MS)];
+  const earlier = await looked();
+  const named = await pools.sql`select * from ${pools.sql(sqlFunction('calls_named'))}(${from}, ${to})`;
+  assert(named.length >= OPEN, String(named.length));
+  assert.equal(await looked(), earlier);
 });
 
 test('the accountant’s lines of a day read its calls, and the transfers of its week', async () => {

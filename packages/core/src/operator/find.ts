@@ -170,7 +170,7 @@ async function callsByTransaction(on: Transaction, transaction: string): Promise
     select c.id, c.account_id, c.service, c.rail, c.state, c.price_micros, c.created_at from (
       select account_id, call_id from settlements where transaction in ${on(spellings)}
       union select account_id, call_id from refunds where transaction in ${on(spellings)}
-    ) s join calls c on c.account_id = s.account_id and c.id = s.call_id
+    ) s cross join lateral (select * from calls where account_id = s.account_id and id = s.call_id offset 0) c
     order by c.created_at desc limit ${SHOWN}`;
   return rows.map(asCall);
 }

@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
+import { byKey } from '../db/by-key.ts';
 import { type Database, isRefusal, type Pools } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
 import { createWeeks, type Weeks } from '../db/weeks.ts';
@@ -191,7 +192,9 @@ export class FollowedCalls {
 
   /** Deletes what has expired, with its answers, at most `limit` of them. @returns how many were deleted */
   async dropExpired(limit: number): Promise<number> {
-    const dropped = await this.#sql`
+    const dropped = await byKey(
+      this.#sql,
+      (on) => on`
       with expired as (
         select account_id, call_id from followed_calls where expires_at <= ${this.#at(0)}
         order by expires_at limit ${limit} for update skip locked
@@ -201,7 +204,8 @@ export class FollowedCalls {
       ), answers as (
         delete from call_answers a using dropped d where a.account_id = d.account_id and a.id = d.call_id
       )
-      select 1 from dropped`;
+      select 1 from dropped`,
+    );
     return dropped.length;
   }
 
@@ -221,7 +225,9 @@ export class FollowedCalls {
   /** Takes over the answer that an earlier caller lost. Of several takers at once each gets another one, or none. */
   async #takeLost(call: CallToFollow, delivery: string): Promise<Delivery['lost']> {
     const { accountId, keyId, fingerprint, request } = call;
-    const [row] = await this.#sql<{ call_id: string; finished_at: Date }[]>`
+    const [row] = await byKey(
+      this.#sql,
+      (on) => on<{ call_id: string; finished_at: Date }[]>`
       with lost as (
         select f.account_id, f.call_id, c.finished_at from followed_calls f
         join calls c on c.account_id = f.account_id and c.id = f.call_id and c.state = 1
@@ -237,7 +243,8 @@ export class FollowedCalls {
       set state = 0, delivery = ${delivery}, holder = ${this.#holderText()}, client = ${request?.client ?? null},
           request_id = ${request?.requestId ?? null}
       from lost where f.account_id = lost.account_id and f.call_id = lost.call_id
-      returning f.call_id, lost.finished_at`;
+      returning f.call_id, lost.finished_at`,
+    );
     return row === undefined ? null : { callId: row.call_id, answeredAtMs: row.finished_at.getTime() };
   }
 

@@ -4,6 +4,7 @@
  * request itself, the next one with the same payment, or the job. What was trial credit stays it, and ends when it would
  * have ended.
  */
+import { byKey } from '../db/by-key.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import { eachDueRow } from '../db/due-rows.ts';
 import { type WatchedQueue, watchQueue } from '../db/leased-queue.ts';
@@ -389,7 +390,10 @@ export class SoldKeys {
       last === undefined
         ? this.#sql`true`
         : this.#sql`(k.created_at, k.call_id) > (${last.created_at}::timestamptz, ${last.call_id}::uuid)`;
-    return this.#sql<Due[]>`
+    return byKey(
+      this.#sql,
+      (on) => on<Due[]>`
+      with k as materialized (select * from sold_keys where closed_at is null)
       select call_id, k.created_at::text as created_at, call_state, answered, granted, refunded, lost, retrievable from (
         select k.call_id, k.created_at, c.state as call_state, c.outcome = 'answered' as answered,
                k.granted_at is not null as granted,
@@ -397,16 +401,16 @@ export class SoldKeys {
                coalesce(s.state = ${LOST}, false) as lost, s.call_id is null or s.final_at is not null as final,
                c.account_id < 1000 or c.identity is not null as retrievable,
                c.finished_at < ${this.#now(-ABANDONED_AFTER_MS)} as abandoned
-        from sold_keys k
+        from k
         join calls c on c.account_id = k.payer_account and c.id = k.call_id
         left join settlements s on s.bucket = c.bucket and s.account_id = c.account_id and s.call_id = c.id
-        where k.closed_at is null
       ) k
       where ${after} and case
         when granted then final or lost or refunded
         when call_state = ${CAPTURED} then retrievable or refunded or abandoned or not answered
         else call_state = ${RELEASED} end
-      order by k.created_at, k.call_id limit ${BATCH}`;
+      order by k.created_at, k.call_id limit ${BATCH}`,
+    );
   }
 
   #now(afterMs = 0): string {

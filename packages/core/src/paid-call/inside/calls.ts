@@ -2,6 +2,7 @@
  * The store of paid calls, and the only code that changes their table. A call and its money move in the same commit,
  * and many calls share one commit: see `call-batch.ts`.
  */
+import { byKey } from '../../db/by-key.ts';
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
 import { createWeeks } from '../../db/weeks.ts';
@@ -176,12 +177,15 @@ async function dropExpiredAnswers(
   { limit, bucket, now }: { limit: number; bucket: number | null; now: string },
 ): Promise<number> {
   const here = inBucket(sql, bucket);
-  const dropped = await sql`
+  const dropped = await byKey(
+    sql,
+    (on) => on`
     with old as (
       select account_id, id from call_answers where ${here} expires_at <= ${now} order by expires_at limit ${limit}
       for update skip locked
     )
-    delete from call_answers a using old where ${here} a.account_id = old.account_id and a.id = old.id`;
+    delete from call_answers a using old where ${here} a.account_id = old.account_id and a.id = old.id`,
+  );
   return dropped.count;
 }
 
