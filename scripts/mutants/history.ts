@@ -125,6 +125,62 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/paid-call/inside/books-rules.ts',
+    tests: costs,
+    bugs: [['settlements where final_at is null and state in (0, 3)', 'settlements where state in (0, 3)']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/share-rules.ts',
+    tests: costs,
+    bugs: [
+      [
+        "amount_micros, code from ledger_transfers where code <> 'call'\n",
+        'amount_micros, code from ledger_transfers\n',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/share-rules.ts',
+    tests: ['packages/core/src/paid-call/inside/share-rules.test.ts'],
+    bugs: [
+      ['            where g.amount_micros >= c.price_micros group', '            group'],
+      ['refund of|lost settlement of|undelivered', 'refund of|undelivered'],
+      ["and t.code = 'operator_refund'", "and t.code = 'call_refund'"],
+      [', `created_at >= ', ', `true or created_at >= '],
+      ['`set_aside_at >= ', '`true or set_aside_at >= '],
+      ['(s.state = 2) <> (r.code is not null)', 'false'],
+      ['(s.state = 2 and s.reversed_micros < s.amount_micros) <> (b.id is not null)', 'false'],
+      ['b.amount_micros <> s.amount_micros - s.reversed_micros', 'false'],
+      [' or c.state is distinct from 1\n', '\n'],
+      [' or t.created_at is distinct from c.finished_at limit 1', ' limit 1'],
+    ],
+  },
+  {
+    file: 'packages/core/src/operator/books-rules.ts',
+    tests: costs,
+    bugs: [
+      [
+        "offset 0) c on true\n            where a.act = 'refund_payment'",
+        ") c on true\n            where a.act = 'refund_payment'",
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/sold-keys/books-rules.ts',
+    tests: costs,
+    bugs: [['id = young.id offset 0', 'id = young.id']],
+  },
+  {
+    file: 'packages/core/src/topup/books-rules.ts',
+    tests: costs,
+    bugs: [['id = young.id offset 0', 'id = young.id']],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/settlement-leases.ts',
+    tests: costs,
+    bugs: [['(state in (0, 3) or state = 1) and holder', 'state <> 2 and holder']],
+  },
+  {
     file: 'packages/core/src/paid-call/inside/bought-records.ts',
     tests: costs,
     bugs: [['          offset 0\n', '']],

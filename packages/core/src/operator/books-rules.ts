@@ -12,7 +12,7 @@ export const OPERATOR_BOOKS: Audited = {
             from (select * from operator_acts where transfer_id is not null and act <> 'refund_payment') a
             full join (select * from ledger_transfers where code in ('operator_grant', 'operator_refund')) t
               on t.account_id = a.account_id and t.id = a.transfer_id
-            left join calls c on c.account_id = a.account_id and c.id = a.call_id
+            left join lateral (select * from calls where account_id = a.account_id and id = a.call_id offset 0) c on true
             where (a.id is not null and (t.amount_micros is distinct from a.amount_micros
                      or t.code is distinct from case a.act when 'grant' then 'operator_grant' else 'operator_refund' end))
                or (t.code = 'operator_refund' and (a.id is null or c.state is distinct from 1 or t.debit_account <> 1
@@ -26,7 +26,7 @@ export const OPERATOR_BOOKS: Audited = {
       name: 'every payment that an operator sends back is owed on its chain, at the price of its call',
       sql: `select a.id, a.call_id, a.amount_micros, r.amount_micros as owed from operator_acts a
             left join refunds r on r.account_id = a.account_id and r.call_id = a.call_id
-            left join calls c on c.account_id = a.account_id and c.id = a.call_id
+            left join lateral (select * from calls where account_id = a.account_id and id = a.call_id offset 0) c on true
             where a.act = 'refund_payment'
               and (r.amount_micros is distinct from a.amount_micros or c.price_micros is distinct from a.amount_micros) limit 1`,
       say: (r) => `act ${r.id} sends back ${r.amount_micros} of call ${r.call_id}, and ${r.owed} is owed`,

@@ -29,7 +29,7 @@ export const SOLD_KEY_BOOKS: Audited = {
         captured(`(
             select account_id, id from calls where created_at >= ${since} and service = 'instant-api-key'
             union select payer_account, call_id from sold_keys where created_at >= ${since}
-          ) young left join calls c on c.account_id = young.account_id and c.id = young.id
+          ) young left join lateral (select * from calls where account_id = young.account_id and id = young.id offset 0) c on true
           left join sold_keys k on k.call_id = young.id and k.payer_account = young.account_id`),
       say: (r) =>
         `call ${r.id} of key ${r.call_id} is in state ${r.state}; its key was made at ${r.granted_at}`,
@@ -38,7 +38,7 @@ export const SOLD_KEY_BOOKS: Audited = {
       // What is younger may be on its way.
       name: 'every sold key whose price went back was never granted, or was taken back',
       sql: `select k.call_id, k.granted_at from sold_keys k
-          join ledger_transfers t on t.account_id = k.payer_account and t.id = k.refund_id
+          join ledger_transfers t on t.account_id = k.payer_account and t.id = k.refund_id and t.code <> 'call'
           where k.granted_at is not null and k.taken_back_micros is null
             and t.created_at < now() - interval '10 minutes' limit 1`,
       say: (r) =>
@@ -79,10 +79,13 @@ export const SOLD_KEY_BOOKS: Audited = {
             select account_id, note, sum(amount_micros) as micros from ledger_transfers
             where code = 'sold_key_undone' group by 1, 2
           ) x on x.note = 'key of call ' || k.call_id and x.account_id = k.account_id
-          left join settlements s on s.account_id = k.payer_account and s.call_id = k.call_id
+          left join lateral (
+            select state from settlements
+            where k.taken_back_micros is not null and account_id = k.payer_account and call_id = k.call_id offset 0
+          ) s on true
           where coalesce(k.taken_back_micros, 0) <> coalesce(x.micros, 0)
              or (k.taken_back_micros is not null and s.state is distinct from 4 and not exists (
-               select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id)) limit 1`,
+               select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id and t.code <> 'call')) limit 1`,
       say: (r) =>
         `the key of ${r.sale}, whose settlement is in state ${r.state}, lost ${r.taken_back_micros}; its transfers say ${r.micros}`,
     },

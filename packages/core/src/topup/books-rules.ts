@@ -20,7 +20,8 @@ export const TOPUP_BOOKS: Audited = {
         captured(`(
             select id from calls where created_at >= ${since} and account_id = 5 and service like 'credits/topup/%'
             union select call_id from topups where created_at >= ${since}
-          ) young left join calls c on c.account_id = 5 and c.id = young.id left join topups t on t.call_id = young.id`),
+          ) young left join lateral (select * from calls where account_id = 5 and id = young.id offset 0) c on true
+          left join topups t on t.call_id = young.id`),
       say: (r) =>
         `call ${r.id} of top-up ${r.call_id} is in state ${r.state}; its credit was granted at ${r.granted_at}`,
     },
@@ -42,7 +43,9 @@ export const TOPUP_BOOKS: Audited = {
             select account_id, note, sum(amount_micros) as micros from ledger_transfers
             where code = 'usdc_topup_lost' group by 1, 2
           ) x on x.note = 'topup ' || t.call_id and x.account_id = t.account_id
-          left join settlements s on s.account_id = 5 and s.call_id = t.call_id
+          left join lateral (
+            select state from settlements where t.taken_back_micros is not null and account_id = 5 and call_id = t.call_id offset 0
+          ) s on true
           where coalesce(t.taken_back_micros, 0) <> coalesce(x.micros, 0)
              or (t.taken_back_micros is not null and s.state is distinct from 4) limit 1`,
       say: (r) =>

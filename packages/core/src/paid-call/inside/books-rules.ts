@@ -170,7 +170,7 @@ export const CALL_BOOKS: Audited = {
                select coalesce(sum(released), 0) from call_archives where dropped_at is not null)::bigint as released,
              count(*) filter (where state in (0, 3)) as open from calls`,
     onChain: `
-      select (select count(*) from settlements where state in (0, 3)) as settling,
+      select (select count(*) from settlements where final_at is null and state in (0, 3)) as settling,
              (select count(*) from settlements where state = 4) as lost,
              count(*) filter (where state = 0) as "refundsOwed", count(*) filter (where state = 1) as "refundsPaid"
       from refunds`,

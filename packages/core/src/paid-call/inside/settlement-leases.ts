@@ -52,10 +52,10 @@ export function settlementLeases(rows: SettlementRows, holder: () => bigint | nu
     },
 
     async freeLeasesOf(transaction, ended) {
-      // A lease and the time when its settlement is due again end together, so the index of what is due serves this.
+      // A lease and the time when its settlement is due again end together, so the indexes of what is due serve this.
       await transaction`
         update settlements set lease_until = ${at()}, next_at = ${at()}
-        where bucket = ${HOUSE_BUCKET} and final_at is null and state <> 2 and holder = ${String(ended)} and lease_until > ${at()}
+        where bucket = ${HOUSE_BUCKET} and final_at is null and (state in (0, 3) or state = 1) and holder = ${String(ended)} and lease_until > ${at()}
           and next_at > ${at()} and next_at <= ${at(LONGEST_LEASE_MS)}`;
     },
 

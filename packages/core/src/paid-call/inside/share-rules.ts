@@ -4,12 +4,9 @@ import { overRowsSince, type Rule } from '../../ledger/rule.ts';
 export const SHARE_RULES: readonly Rule[] = [
   {
     name: 'every share of a call was set aside with its capture, once and of its amount',
-    sql: `select coalesce(s.call_id, t.id) as id, s.state, s.amount_micros, t.amount_micros as moved, c.state as call_state
-          from (select * from call_shares where state > 0) s
-          full join (select * from ledger_transfers where code = 'share') t on t.id = s.call_id
-          left join calls c on c.account_id = s.account_id and c.id = s.call_id
-          where s.call_id is null or t.id is null or t.amount_micros <> s.amount_micros or c.state is distinct from 1
-             or t.amount_micros > c.price_micros or t.created_at is distinct from c.finished_at limit 1`,
+    sql: setAside('true', 'true', ''),
+    // A share is set aside at the time of its transfer.
+    ofOpenDays: (since) => setAside(`set_aside_at >= ${since}`, `created_at >= ${since}`, 'offset 0'),
     say: (r) =>
       `the share of call ${r.id} is in state ${r.state}, of ${r.amount_micros}, its transfer of ${r.moved}, the call in state ${r.call_state}`,
   },
@@ -26,18 +23,23 @@ export const SHARE_RULES: readonly Rule[] = [
   },
   {
     name: 'a share is taken back if, and only if, the price of its call went back',
-    sql: `select s.call_id as id, s.state, b.amount_micros as back, r.code from call_shares s
+    // Read once for all shares: what was given back grows with what went wrong, and not with calls.
+    sql: `with given_back as materialized (
+            select account_id, substring(note from '^(?:refund of|lost settlement of|undelivered) call ([0-9a-f-]{36})$')::uuid as call_id,
+                   amount_micros, code from ledger_transfers where code <> 'call'
+            union all
+            select t.account_id, a.call_id, t.amount_micros, t.code from operator_acts a
+            join ledger_transfers t on t.account_id = a.account_id and t.id = a.transfer_id and t.code = 'operator_refund'
+          ), returned as materialized (
+            select s.account_id, s.call_id, min(g.code) as code from call_shares s
+            join given_back g on g.account_id = s.account_id and g.call_id = s.call_id
+            cross join lateral (select price_micros from calls where account_id = s.account_id and id = s.call_id offset 0) c
+            where g.amount_micros >= c.price_micros group by 1, 2
+          )
+          select s.call_id as id, s.state, b.amount_micros as back, r.code from call_shares s
           left join ledger_transfers b on b.account_id = 13 and b.code = 'share_back'
             and b.note = 'share of call ' || s.call_id
-          left join calls c on c.account_id = s.account_id and c.id = s.call_id
-          left join lateral (
-            select x.code from ledger_transfers x
-            where x.account_id = s.account_id and x.amount_micros >= c.price_micros
-              and (x.note in ('refund of call ' || s.call_id, 'lost settlement of call ' || s.call_id,
-                              'undelivered call ' || s.call_id)
-                or x.code = 'operator_refund' and exists (select 1 from operator_acts a
-                  where a.account_id = x.account_id and a.transfer_id = x.id and a.call_id::text = s.call_id::text)) limit 1
-          ) r on true
+          left join returned r on r.account_id = s.account_id and r.call_id = s.call_id
           where s.state > 0 and ((s.state = 2) <> (r.code is not null)
             or (s.state = 2 and s.reversed_micros < s.amount_micros) <> (b.id is not null)
             or b.amount_micros <> s.amount_micros - s.reversed_micros) limit 1`,
@@ -69,6 +71,24 @@ export const SHARE_RULES: readonly Rule[] = [
       `shares of ${r.due} are due and ${r.held} is held; ${r.paid} was paid out, by transfers of ${r.moved}`,
   },
 ];
+
+/**
+ * The query for shares and transfers of theirs that do not match.
+ *
+ * @param shares which shares
+ * @param transfers which transfers
+ * @param oneByOne the end of a LATERAL query, as in `overRowsSince`
+ */
+function setAside(shares: string, transfers: string, oneByOne: string): string {
+  return `select coalesce(s.call_id, t.id) as id, s.state, s.amount_micros, t.amount_micros as moved, c.state as call_state
+          from (select * from call_shares where state > 0 and ${shares}) s
+          full join (select * from ledger_transfers where code = 'share' and ${transfers}) t on t.id = s.call_id
+          left join lateral (
+            select * from calls c where c.account_id = s.account_id and c.id = s.call_id ${oneByOne}
+          ) c on true
+          where s.call_id is null or t.id is null or t.amount_micros <> s.amount_micros or c.state is distinct from 1
+             or t.amount_micros > c.price_micros or t.created_at is distinct from c.finished_at limit 1`;
+}
 
 /** The query that compares what is owed with what is held. @param given what is held of days that are not read */
 function owed(given: string, which: string): string {
