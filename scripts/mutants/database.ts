@@ -54,6 +54,44 @@ export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/db/distribution.ts',
+    tests: ['packages/core/src/db/distribute.test.ts'],
+    bugs: [
+      ['if (heardIn === undefined) return statement;', "if (heardIn === undefined) return '';"],
+      ["heardIn === null ? '' : statement", 'heardIn === null ? statement : statement'],
+      ["  ['ledger_transfers', 'ledger_transfers_heard'],\n", "  ['ledger_transfers', null],\n"],
+      ["  ['ledger_accounts', null],\n", ''],
+      ['    taken.push({ trigger, table });\n', ''],
+    ],
+  },
+  {
+    file: 'packages/core/src/cards/recharge/due-recharges.ts',
+    tests: ['packages/core/src/cards/recharge/auto-recharge.test.ts'],
+    bugs: [
+      ['    return noticed.length;', '    return 0;', 'The next round reads the rest: it is only slower.'],
+      [
+        '      select id, account_id from auto_recharge_notices where bucket = $',
+        '      select id, account_id from auto_recharge_notices where 0 = $',
+      ],
+      ['::text::bigint[]) and state = 0`;', '::text::bigint[])`;'],
+      ['    if (noticed.length === 0) return 0;\n', '    if (noticed.length >= 0) return 0;\n'],
+      [
+        'delete from auto_recharge_notices\n      where bucket = $',
+        'delete from auto_recharge_notices\n      where -1 = $',
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/cards/disputes/debts.ts',
+    tests: ['packages/core/src/ledger/bucket-turns.test.ts'],
+    bugs: [
+      ['select id from ledger_accounts where bucket = $', 'select id from ledger_accounts where 0 <= $'],
+      ['    return page.looked.length;', '    return page.due.length;'],
+      ['    lasts.set(bucket, page.looked.at(-1) ?? last);\n', ''],
+      ['page.looked.at(-1) ?? last', 'page.due.at(-1) ?? last'],
+    ],
+  },
+  {
     file: 'packages/core/src/db/turns.ts',
     tests: ['apps/shop/test/operator/migrate.test.ts', 'packages/core/src/db/migration-steps.test.ts'],
     bugs: [

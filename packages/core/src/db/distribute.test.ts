@@ -59,8 +59,17 @@ test('on a spread database no trigger writes a table of the coordinator from wit
     'ledger_transfers ledger_transfer_reverses_shares',
     'ledger_transfers ledger_transfer_takes_share',
   ]);
+  const triggersIn = (text: string) =>
+    [...text.matchAll(/TRIGGER\s+(\w+)[^;]*?\sON\s+(\w+)/g)].map(
+      ([, trigger, table]) => `${table} ${trigger}`,
+    );
   for (const { name, text } of SQL_TEXTS.triggers) {
     const { text: changed } = onSpread(text);
+    const hang = triggersIn(text)
+      .filter((placed) => !placed.startsWith('ledger_accounts '))
+      .map((placed) => placed.replace('ledger_transfers ', 'ledger_transfers_heard '));
+    assert.deepEqual(triggersIn(changed), hang);
+    if (onSpread(text).taken.length === 0) assert.equal(changed, text);
     assert.match(changed, new RegExp(`FUNCTION ${name}\\(\\)`));
     assert.doesNotMatch(changed, /TRIGGER[^;]*\sON\s+(ledger_transfers|ledger_accounts)\b/, name);
   }

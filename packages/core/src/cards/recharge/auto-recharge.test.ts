@@ -282,6 +282,42 @@ test('a card that is kept for a low balance is charged at once; a balance that w
   assert.equal(await stateOf(full), 'due');
 });
 
+test('on a spread database the notices of each bucket make due what is low, and those alone are struck that were read', async () => {
+  const { sql } = database;
+  // One takes the place of a debit on the account's server, which cannot make the row of the coordinator due.
+  const note = (accountId: bigint, bucket: number) =>
+    sql`insert into auto_recharge_notices (bucket, account_id, id) values (${bucket}, ${String(accountId)}, gen_random_uuid())`;
+  const [low, full, off, elsewhere] = [
+    await kept(1n * USD),
+    await kept(6n * USD),
+    await kept(1n * USD),
+    await kept(1n * USD),
+  ];
+  await recharges.change(off, { enabled: false });
+  await sql`update auto_recharges set state = 0 where state = 1`;
+  for (const accountId of [low, low, full, off]) await note(accountId, 0);
+  // No account is in this bucket, so it has no turn.
+  await note(elsewhere, 7);
+  const spread = make({ ...database, distribution: { isDistributed: true } });
+  assert.equal(await spread.run(), 1, 'once, however many notices there were');
+  assert.deepEqual(await Promise.all([low, full, off].map(stateOf)), ['idle', 'idle', 'off']);
+  assert.deepEqual([(await ordersOf(low)).length, (await ordersOf(elsewhere)).length], [1, 0]);
+  const left = async () => (await sql`select bucket from auto_recharge_notices`).map(({ bucket }) => bucket);
+  assert.deepEqual(await left(), [7]);
+  await sql`truncate auto_recharge_notices`;
+  // Killed before the notices were struck.
+  await sql`update auto_recharges set state = 0 where account_id = ${String(low)}`;
+  await note(full, 0);
+  await sql.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'the process died'; end $$;
+    create trigger refuse before delete on auto_recharge_notices for each statement execute function refuse()`);
+  await assert.rejects(spread.run(), /the process died/);
+  assert.deepEqual(await left(), [0], 'it is found again');
+  await sql.unsafe('drop trigger refuse on auto_recharge_notices; drop function refuse()');
+  assert.equal(await spread.run(), 0);
+  assert.deepEqual(await left(), []);
+});
+
 test('when the process is to end no more charges are begun; the rest stay due', async () => {
   const accounts: bigint[] = [];
   for (let n = 0; n < 22; n += 1) accounts.push(await kept(1n * USD));
