@@ -103,6 +103,14 @@ test('writers go on while an index is built and rows are filled in, and two repl
   await endPools(others, 1);
 });
 
+test('migrations run in the order of their names, each after what it needs', async () => {
+  await migrate(database.patient, folder);
+  writeFileSync(join(folder, '902_widened.sql'), 'ALTER TABLE later ADD COLUMN wide bigint;');
+  writeFileSync(join(folder, '901_later.sql'), 'CREATE TABLE later (n bigint PRIMARY KEY);');
+  assert.deepEqual(await migrate(database.patient, folder), ['901_later.sql', '902_widened.sql']);
+  await database.sql`drop table later`;
+});
+
 test('one that is cut off between two steps, or in one, runs again from its first step', async () => {
   const dying = connectPools(database.url, 2);
   // The column is there already: to add it would wait for the writer.
