@@ -7,6 +7,7 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
+import { commitAsOne } from '../db/distribution.ts';
 import type { DistributionNote } from '../db/distribution-note.ts';
 import { sqlFunctionFragment } from '../db/functions.ts';
 import { fragment, type SqlFragment, templateOf } from '../db/sql-fragment.ts';
@@ -171,6 +172,8 @@ async function lockAccounts(
   };
   if (!distribution.isDistributed)
     return new Map(await within(transaction`id = any(${arrayLiteral(accountIds)}::text::bigint[])`));
+  // Whoever holds accounts changes something of theirs, on their servers and on the coordinator.
+  await commitAsOne(transaction, distribution);
   const places = await buckets.of(transaction, accountIds);
   const locked: (readonly [bigint, bigint])[] = [];
   for (const [id, bucket] of [...places].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -266,7 +269,10 @@ export function createLedger(
   }
 
   return {
-    openAccount: (transaction, bucket) => openAccount(transaction, bucket ?? randomInt(accountBuckets)),
+    async openAccount(transaction, bucket) {
+      await commitAsOne(transaction, distribution);
+      return openAccount(transaction, bucket ?? randomInt(accountBuckets));
+    },
 
     newBucket: () => randomInt(accountBuckets),
 
@@ -280,6 +286,7 @@ export function createLedger(
 
     async transferWithin(transaction, transfer) {
       check(transfer);
+      await commitAsOne(transaction, distribution);
       const [result] = await apply(transaction, [await placed(buckets, transaction, transfer)], true);
       if (result === undefined) throw new Error('the ledger answered nothing');
       return result as TransferResult;
