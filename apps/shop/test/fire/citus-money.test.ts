@@ -10,6 +10,7 @@ import {
   type Transaction,
 } from '../../../../packages/core/src/db/connection.ts';
 import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
+import { deriveApiKey } from '../../../../packages/core/src/keys/api-key.ts';
 import { createKeys, type Keys } from '../../../../packages/core/src/keys/keys.ts';
 import { createLedger, type Ledger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
@@ -33,7 +34,7 @@ before(async () => {
   pools = connectPools(database.url, 6);
   await learnDistribution(pools);
   ledger = createLedger(pools, Date.now, { accountBuckets: BUCKETS });
-  keys = createKeys(pools.sql, Date.now);
+  keys = createKeys(pools.sql, Date.now, pools.distribution);
   const made = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
   customers = await Promise.all(
     made.map(async (apiKey) => {
@@ -97,4 +98,56 @@ test('a coordinator whose part of a commit fails last leaves nothing on the work
         { code: '40001' },
       );
   assert.deepEqual(await there(), before);
+});
+
+test('a key of a worker is rotated: the old one ends with the commit, of two at once one wins, and a frozen account keeps its own', {
+  skip: withoutCitus,
+}, async () => {
+  const { sql } = pools;
+  const fresh = () => createKeys(sql, Date.now, pools.distribution);
+  const statusOf = async (apiKey: string) => {
+    const found = await fresh().find(apiKey);
+    return found === null ? null : (await keys.record(found.id))?.status;
+  };
+  for (const customer of customers) {
+    const { id, bucket } = customer;
+    const old = await keys.find(customer.apiKey);
+    assert(old !== null);
+    await keys.update(old.id, { label: 'mine', capPerDayMicros: 7n });
+    const made = await Promise.all([keys.rotate(old.id), keys.rotate(old.id)]);
+    const [won, ...others] = made.filter((key) => key !== null);
+    assert(won !== undefined);
+    assert.equal(others.length, 0, 'one of two wins');
+    assert.equal(await statusOf(customer.apiKey), 'revoked');
+    const found = await fresh().find(won.apiKey);
+    assert.deepEqual([found?.accountId, found?.bucket], [id, bucket]);
+    const { label, capPerDayMicros, status } = (await keys.record(found?.id ?? 0n)) ?? {};
+    assert.deepEqual(
+      { label, capPerDayMicros, status },
+      { label: 'mine', capPerDayMicros: 7n, status: 'active' },
+    );
+    assert.equal(await keys.rotate(old.id), null, 'a key that has ended');
+    customer.apiKey = won.apiKey;
+
+    await sql.begin((transaction) => keys.freeze(transaction, id, 'operator', null));
+    assert.equal(await keys.rotate(found?.id ?? 0n), null);
+    const derived = deriveApiKey('secret', 'test', [String(id)]);
+    const replaceAll = () => sql.begin((transaction) => keys.replaceAll(transaction, id, derived));
+    assert.equal(await replaceAll(), null);
+    await sql.begin((transaction) => keys.thaw(transaction, id, 'operator'));
+    const [{ used } = { used: 0 }] = await sql<{ used: number }[]>`
+      select count(*)::integer as used from api_keys where account_id = ${String(id)} and rotated_at is not null`;
+    assert.equal(used, 1);
+    let last = found?.id ?? 0n;
+    for (let nth = used; nth < 24; nth++) {
+      const next = await keys.rotate(last);
+      last = (await fresh().find(next?.apiKey ?? ''))?.id ?? 0n;
+    }
+    await assert.rejects(keys.rotate(last), { code: 'KEY_ROTATED_TOO_OFTEN' });
+    assert.equal((await keys.record(last))?.status, 'active', 'it goes on');
+    assert.notEqual(await replaceAll(), null);
+    assert.equal((await keys.record(last))?.status, 'revoked');
+    assert.equal(await statusOf(derived.apiKey), 'active');
+    customer.apiKey = derived.apiKey;
+  }
 });

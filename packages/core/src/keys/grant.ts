@@ -22,6 +22,11 @@ export function openGrants(
   spread: { accountBuckets?: number } = {},
 ): (grant: Grant) => Promise<NewApiKey> {
   const { sql } = pools;
-  const parts = { sql, keys: createKeys(sql, nowMs), ledger: createLedger(pools, nowMs, spread), nowMs };
+  const parts = {
+    sql,
+    keys: createKeys(sql, nowMs, pools.distribution),
+    ledger: createLedger(pools, nowMs, spread),
+    nowMs,
+  };
   return (grant) => grantKey(parts, grant);
 }

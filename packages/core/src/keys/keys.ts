@@ -1,6 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
+import { commitAsOne } from '../db/distribution.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { bucketOfAccount } from '../ledger/buckets.ts';
 import {
   bucketNamedBy,
@@ -107,7 +109,14 @@ interface KeyRow {
 /** How long it may take until an operator's lifting of bounds is seen by a process that knows the key. */
 const KNOWN_FOR_MS = 10 * 60_000;
 
-export function createKeys(sql: Database, nowMs: () => number): Keys {
+const ONE_POSTGRES: DistributionNote = { isDistributed: false };
+
+/** The keys of a database. @param distribution whether it is spread over servers; it is not unless given */
+export function createKeys(
+  sql: Database,
+  nowMs: () => number,
+  distribution: DistributionNote = ONE_POSTGRES,
+): Keys {
   // By size and not by `max`, which takes the memory of all keys at once.
   const known = new LRUCache<bigint, StoredKey>({
     maxSize: 50_000,
@@ -120,7 +129,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
   return {
     ...createFreezes(sql, now),
     ...createHeldCaps(sql, now),
-    ...createRotations(sql, nowMs),
+    ...createRotations(sql, nowMs, distribution),
     ...createSpending(sql, now),
 
     async issue(transaction, key) {
@@ -180,7 +189,10 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       return ended === undefined ? 'cap_held' : 'ended';
     },
 
-    replaceAll: (transaction, accountId, stored) => replaceAll(transaction, accountId, stored, now()),
+    replaceAll: (transaction, accountId, stored) =>
+      distribution.isDistributed
+        ? replaceAllOf(transaction, accountId, stored, now())
+        : replaceAll(transaction, accountId, stored, now()),
 
     async revoke(id) {
       await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
@@ -289,5 +301,35 @@ async function replaceAll(
   if (made === undefined) return null;
   await transaction`
     update api_keys set status = 'revoked' where account_id = ${String(accountId)} and id <> ${String(made.id)}`;
+  return made.id;
+}
+
+/** The same where the database is spread: a statement that locks or changes rows names the bucket, and freezes lie on the coordinator. */
+async function replaceAllOf(
+  transaction: Transaction,
+  accountId: bigint,
+  { lookup, digest, prefix }: StoredApiKey,
+  at: string,
+): Promise<bigint | null> {
+  await commitAsOne(transaction, { isDistributed: true });
+  const bucket = await bucketOf(transaction, accountId);
+  await transaction`
+    select 1 from ledger_accounts where bucket = ${bucket} and id = ${String(accountId)} for no key update`;
+  const frozen = await transaction`
+    select 1 from account_freezes where account_id = ${String(accountId)} limit 1`;
+  const [latest] = await transaction<{ id: bigint; frozen: boolean }[]>`
+    select id, (select count(*) > 0 from api_keys where bucket = ${bucket} and account_id = ${String(accountId)} and status = 'frozen') as frozen
+    from api_keys where bucket = ${bucket} and account_id = ${String(accountId)} order by id desc limit 1`;
+  if (frozen.length > 0 || latest === undefined || latest.frozen) return null;
+  const [made] = await transaction<{ id: bigint }[]>`
+    insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
+                          cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
+    select account_id, bucket, ${String(lookup)}::bigint, ${digest}::bytea, ${prefix}::text, kind, label, ${at}::timestamptz,
+           expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
+    from api_keys where bucket = ${bucket} and id = ${String(latest.id)} returning id`;
+  if (made === undefined) throw new Error('the database returned no key');
+  await transaction`
+    update api_keys set status = 'revoked'
+    where bucket = ${bucket} and account_id = ${String(accountId)} and id <> ${String(made.id)}`;
   return made.id;
 }

@@ -37,7 +37,7 @@ export function openKeys(
 ): Part & { keys: Keys; trials: Trials } {
   const { nowMs, baseUrl, firstCall, addressOf } = house;
   const { sql } = house.pools;
-  const keys = createKeys(sql, nowMs);
+  const keys = createKeys(sql, nowMs, house.pools.distribution);
   const turns = createBucketTurns(house.pools);
   const { ledger, secrets } = needs;
   const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal } = settings;

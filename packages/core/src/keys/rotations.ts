@@ -2,6 +2,7 @@
 
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { Problem } from '../http/problem.ts';
 import type { BucketTurns } from '../ledger/bucket-turns.ts';
 import { type NewApiKey, newApiKey } from './api-key.ts';
@@ -28,7 +29,11 @@ export interface Rotations {
   forgetRotated(turns: BucketTurns, stopping?: AbortSignal): Promise<void>;
 }
 
-export function createRotations(sql: Database, nowMs: () => number): Rotations {
+export function createRotations(
+  sql: Database,
+  nowMs: () => number,
+  distribution: DistributionNote,
+): Rotations {
   const at = (afterMs: number) => new Date(nowMs() + afterMs).toISOString();
 
   return {
@@ -36,23 +41,15 @@ export function createRotations(sql: Database, nowMs: () => number): Rotations {
       return sql.begin(async (transaction) => {
         // Freezing locks the account. Without this lock a key made meanwhile would escape the freeze, and rotations at
         // once would not count each other.
-        const [account] = await transaction<{ id: bigint; bucket: number }[]>`
-          select id, bucket from ledger_accounts
-          where id = (select account_id from api_keys where id = ${String(id)}) for no key update`;
+        const account = await (distribution.isDistributed
+          ? holdAccountOf(transaction, id)
+          : holdAccount(transaction, id));
         if (account === undefined) return null;
         const made = newApiKey(account.bucket);
-        const replaced = await transaction`
-          with old as (
-            update api_keys set status = 'revoked', rotated_at = ${at(0)} where id = ${String(id)} and status = 'active'
-            returning account_id, bucket, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
-                      cap_afterwards_micros
-          )
-          insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
-                                cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
-          select account_id, bucket, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${at(0)}::timestamptz,
-                 expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
-          from old returning id`;
-        if (replaced.length === 0) return null;
+        const replaced = await (distribution.isDistributed
+          ? replaceOf(transaction, account, { id, made, now: at(0) })
+          : replace(transaction, { id, made, now: at(0) }));
+        if (!replaced) return null;
         await refuseTooMany(transaction, account.id, nowMs());
         return made;
       });
@@ -76,6 +73,72 @@ export function createRotations(sql: Database, nowMs: () => number): Rotations {
       );
     },
   };
+}
+
+interface HeldAccount {
+  id: bigint;
+  bucket: number;
+}
+
+interface Replacement {
+  /** The key that ends. */
+  id: bigint;
+  made: NewApiKey;
+  /** Now, in ISO 8601. */
+  now: string;
+}
+
+async function holdAccount(transaction: Transaction, keyId: bigint): Promise<HeldAccount | undefined> {
+  const [account] = await transaction<HeldAccount[]>`
+    select id, bucket from ledger_accounts
+    where id = (select account_id from api_keys where id = ${String(keyId)}) for no key update`;
+  return account;
+}
+
+/** The same where the database is spread: a statement that locks names the bucket. */
+async function holdAccountOf(transaction: Transaction, keyId: bigint): Promise<HeldAccount | undefined> {
+  const [key] = await transaction<{ account_id: bigint; bucket: number }[]>`
+    select account_id, bucket from api_keys where id = ${String(keyId)}`;
+  if (key === undefined) return undefined;
+  const [account] = await transaction<HeldAccount[]>`
+    select id, bucket from ledger_accounts where bucket = ${key.bucket} and id = ${String(key.account_id)}
+    for no key update`;
+  return account;
+}
+
+/** Ends a key and stores the one in its place. @returns false when it was not active any more */
+async function replace(transaction: Transaction, { id, made, now }: Replacement): Promise<boolean> {
+  const replaced = await transaction`
+    with old as (
+      update api_keys set status = 'revoked', rotated_at = ${now} where id = ${String(id)} and status = 'active'
+      returning account_id, bucket, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
+                cap_afterwards_micros
+    )
+    insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
+                          cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
+    select account_id, bucket, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now}::timestamptz,
+           expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
+    from old returning id`;
+  return replaced.length > 0;
+}
+
+/** The same where the database is spread: a statement each, of one bucket. */
+async function replaceOf(
+  transaction: Transaction,
+  { bucket }: HeldAccount,
+  { id, made, now }: Replacement,
+): Promise<boolean> {
+  const { count } = await transaction`
+    update api_keys set status = 'revoked', rotated_at = ${now}
+    where bucket = ${bucket} and id = ${String(id)} and status = 'active'`;
+  if (count === 0) return false;
+  await transaction`
+    insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
+                          cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
+    select account_id, bucket, ${String(made.lookup)}::bigint, ${made.digest}::bytea, ${made.prefix}::text, kind, label,
+           ${now}::timestamptz, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
+    from api_keys where bucket = ${bucket} and id = ${String(id)}`;
+  return true;
 }
 
 /** Undoes a rotation that is one too many, by ending its transaction. */
