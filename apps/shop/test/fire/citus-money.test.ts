@@ -14,18 +14,34 @@ import { deriveApiKey } from '../../../../packages/core/src/keys/api-key.ts';
 import { createKeys, type Keys } from '../../../../packages/core/src/keys/keys.ts';
 import { createLedger, type Ledger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
-import { newTransferId } from '../../../../packages/core/src/ledger/transfer-id.ts';
+import { newCallId, newTransferId } from '../../../../packages/core/src/ledger/transfer-id.ts';
+import { createCallShares } from '../../../../packages/core/src/paid-call/inside/call-shares.ts';
+import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
+import { assertBooksClosed, balanceOf } from './money.fixture.ts';
+import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
+import { until } from './until.fixture.ts';
 
 const BUCKETS = 16;
 const GRANT = usdToMicros('10');
+const PRICE = usdToMicros('0.25');
+const SHARE = usdToMicros('0.05');
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 let database: SpreadDatabase;
 let pools: Pools;
 let ledger: Ledger;
 let keys: Keys;
 /** Accounts on both workers, one on each, with their keys. */
-let customers: { id: bigint; bucket: number; apiKey: string }[];
+let customers: Customer[];
+const servers: ServerProcess[] = [];
+
+interface Customer {
+  id: bigint;
+  bucket: number;
+  apiKey: string;
+}
 
 before(async () => {
   if (withoutCitus !== false) return;
@@ -36,18 +52,78 @@ before(async () => {
   ledger = createLedger(pools, Date.now, { accountBuckets: BUCKETS });
   keys = createKeys(pools.sql, Date.now, pools.distribution);
   const made = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
-  customers = await Promise.all(
-    made.map(async (apiKey) => {
-      const found = await keys.find(apiKey);
-      assert(found !== null);
-      return { id: found.accountId, bucket: found.bucket, apiKey };
-    }),
-  );
+  customers = await Promise.all(made.map(customerOf));
 });
 after(async () => {
+  await Promise.all(servers.map((server) => server.end('SIGKILL')));
   if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
+
+async function customerOf(apiKey: string): Promise<Customer> {
+  const found = await keys.find(apiKey);
+  assert(found !== null);
+  return { id: found.accountId, bucket: found.bucket, apiKey };
+}
+
+async function start(environment: Record<string, string> = {}): Promise<ServerProcess> {
+  const server = await startServerProcess({
+    DATABASE_URL: database.url,
+    ACCOUNT_BUCKETS: String(BUCKETS),
+    RECONCILE_INTERVAL_MS: '200',
+    SERVICES: 'ping',
+    ...environment,
+  });
+  servers.push(server);
+  return server;
+}
+
+/**
+ * Starts a server while the test holds something that a job of it wants, and kills it once the job waits for that.
+ *
+ * @param hold takes the lock
+ * @param waiting a part of the statement that waits
+ */
+async function killWaiting(
+  hold: (transaction: Transaction) => Promise<unknown>,
+  waiting: string,
+): Promise<void> {
+  await pools.patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
+    await hold(transaction);
+    const server = await start();
+    await until('the server to wait', async () => {
+      const rows = await pools.sql`
+        select 1 from citus_lock_waits where waiting_gpid is not null and blocked_statement like ${`%${waiting}%`}`;
+      return rows.length > 0;
+    });
+    await server.end('SIGKILL');
+  });
+}
+
+/** A call that was charged. @param before done while it runs */
+async function sell({ id: accountId, bucket }: Customer, before: (callId: string) => Promise<unknown>) {
+  const calls = createCallStore(pools, { nowMs: Date.now, answerTtlMs: HOUR_MS });
+  const call = {
+    id: newCallId(Date.now(), bucket),
+    accountId,
+    bucket,
+    keyId: null,
+    rail: 'credits',
+    service: 'ping',
+    ttlMs: 40_000,
+    priceMicros: PRICE,
+    revenue: 'revenue_credits' as const,
+    identity: null,
+    onChainIdentity: null,
+    fingerprint: null,
+  };
+  assert.equal((await calls.begin(call)).status, 'authorized');
+  await before(call.id);
+  const answer = { status: 200, headers: {}, body: '{}' };
+  assert.equal((await calls.finish({ ...call, capture: true, outcome: 'answered', answer })).status, 'done');
+  return call.id;
+}
 
 const grant = (accountId: bigint) =>
   ({
@@ -64,7 +140,7 @@ test('a coordinator whose part of a commit fails last leaves nothing on the work
   skip: withoutCitus,
 }, async () => {
   const { sql } = pools;
-  const changes: ((transaction: Transaction, customer: (typeof customers)[number]) => Promise<unknown>)[] = [
+  const changes: ((transaction: Transaction, customer: Customer) => Promise<unknown>)[] = [
     (transaction, { id }) => ledger.transferWithin(transaction, grant(id)),
     (transaction, { id }) => keys.freeze(transaction, id, 'operator', null),
     async (transaction, { id, bucket }) => {
@@ -150,4 +226,100 @@ test('a key of a worker is rotated: the old one ends with the commit, of two at 
     assert.equal(await statusOf(derived.apiKey), 'active');
     customer.apiKey = derived.apiKey;
   }
+});
+
+test('shares of calls on both workers are noted once and paid out together, once, also by a server that is killed at it', {
+  skip: withoutCitus,
+}, async () => {
+  const { sql } = pools;
+  const shares = createCallShares(sql, {
+    ledger,
+    nowMs: Date.now,
+    cardHoldMs: 7 * DAY_MS,
+    distribution: pools.distribution,
+  });
+  const [ownerKey] = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
+  const owner = await customerOf(ownerKey ?? '');
+  const partPerMillion = 200_000n;
+  const note = (payer: Customer) => async (callId: string) => {
+    const share = { callId, payer: { by: 'account', accountId: payer.id } as const, partPerMillion };
+    await shares.note({ ...share, beneficiary: owner.id });
+    await shares.note({ ...share, beneficiary: owner.id });
+    await shares.note({ ...share, beneficiary: payer.id });
+  };
+  const ofShares = () => sql`
+    select account_id, state, amount_micros, due_micros, held_until from call_shares order by account_id, set_aside_at`;
+  for (const customer of customers) {
+    await sell(customer, note(customer));
+    await sql`
+      insert into trial_credits (account_id, granted_micros, granted_at, expires_at)
+      values (${String(customer.id)}, ${String(PRICE * 100n)}, now(), now() + interval '1 day')`;
+    await sell(customer, note(customer));
+    await sql`delete from trial_credits where account_id = ${String(customer.id)}`;
+  }
+  const one = (customer: Customer | undefined) => ({
+    account_id: customer?.id,
+    state: 1,
+    amount_micros: SHARE,
+    due_micros: SHARE,
+    held_until: null,
+  });
+  const inOrder = customers.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  assert.deepEqual([...(await ofShares())], inOrder.map(one), 'one each: trial credit is not shared');
+  const earned = { calls: 2, earnedMicros: SHARE * 2n, paidMicros: 0n, dueMicros: SHARE * 2n };
+  assert.deepEqual(await shares.earned(owner.id), { ...earned, heldMicros: 0n, heldFor: [] });
+
+  assert.equal(await shares.payOut(HOUR_MS, 1), 0, 'it is too new');
+  for (const { id } of customers)
+    await sql`insert into account_debts (account_id, owed_micros, since) values (${String(id)}, 1, now())`;
+  assert.deepEqual(await shares.earned(owner.id), {
+    ...earned,
+    heldMicros: SHARE * 2n,
+    heldFor: ['payer_owes'],
+  });
+  assert.equal(await shares.payOut(-1, 1), 0, 'those who paid owe');
+  await sql`delete from account_debts`;
+  await sql.begin((transaction) => keys.freeze(transaction, owner.id, 'operator', null));
+  assert.equal(await shares.payOut(-1, 1), 0, 'no key works');
+  assert.deepEqual((await shares.earned(owner.id)).heldFor, ['no_usable_key']);
+  await sql.begin((transaction) => keys.thaw(transaction, owner.id, 'operator'));
+
+  // The server has taken the shares of one worker, and waits for those of the other.
+  await sql`update call_shares set set_aside_at = ${new Date(Date.now() - 2 * DAY_MS).toISOString()}`;
+  const last = customers.toSorted((a, b) => a.bucket - b.bucket).at(-1);
+  assert(last !== undefined);
+  await killWaiting(
+    (transaction) => transaction`
+      select 1 from call_shares where bucket = ${last.bucket} and account_id = ${String(last.id)} for update`,
+    'call_shares',
+  );
+  assert.equal(
+    (await ofShares()).filter(({ due_micros: due }) => due === SHARE).length,
+    2,
+    'nothing is half done',
+  );
+  assert.equal(await balanceOf(sql, owner.id), GRANT);
+  await start();
+  await until(
+    'the shares to be paid out',
+    async () => (await balanceOf(sql, owner.id)) === GRANT + SHARE * 2n,
+  );
+  assert.deepEqual(
+    (await ofShares()).map((row) => row.due_micros),
+    [0n, 0n],
+  );
+  assert.equal((await sql`select 1 from share_payouts`).length, 1);
+  assert.equal(await shares.payOut(-1, 1), 0, 'once');
+  await database.copied(assertBooksClosed);
+
+  // What is taken back after it was paid out counts against the next.
+  const [first] = customers;
+  assert(first !== undefined);
+  await sql`update call_shares set due_micros = ${String(-SHARE)} where bucket = ${last.bucket} and account_id = ${String(last.id)}`;
+  await sell(first, note(first));
+  assert.equal(await shares.payOut(-1, 1), 0, 'nothing is left');
+  assert.deepEqual((await ofShares()).map((row) => row.due_micros).toSorted(), [-SHARE, 0n, SHARE]);
+  await sell(first, note(first));
+  assert.equal(await shares.payOut(-1, 1), 1);
+  assert.equal(await balanceOf(sql, owner.id), GRANT + SHARE * 3n);
 });

@@ -110,7 +110,17 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
       await sql.end({ timeout: 1 });
       for (const node of nodes) {
         await on(at(node, name), rollBackPrepared);
-        await on(at(node, own), (session) => session.unsafe(`drop database if exists ${name} with (force)`));
+        // Citus looks into it from the other servers meanwhile.
+        await until('the database to be dropped', () =>
+          on(at(node, own), (session) => session.unsafe(`drop database if exists ${name} with (force)`)).then(
+            () => true,
+            (error: unknown) => {
+              if (error instanceof Error && /is being accessed by other users/.test(error.message))
+                return false;
+              throw error;
+            },
+          ),
+        );
       }
     },
   };

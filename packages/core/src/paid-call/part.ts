@@ -233,7 +233,12 @@ function openRecords(
         logger.warn({ callId, network, outcome }, 'settlement');
     },
   });
-  const shares = createCallShares(sql, { ledger, nowMs, cardHoldMs: settings.shareCardHoldMs });
+  const shares = createCallShares(sql, {
+    ledger,
+    nowMs,
+    cardHoldMs: settings.shareCardHoldMs,
+    distribution: pools.distribution,
+  });
   const requests = createRequestNotes(sql, nowMs, settings.requestRetentionDays);
   const freeHangUps = createFreeHangUps({
     sql,

@@ -7,13 +7,11 @@
 import type { PendingQuery, Row } from 'postgres';
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
-import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { PayerProof } from '../rail.ts';
-
-/** The most shares in one payout; the rest waits for the next one. */
-const SHARES_AT_ONCE = 10_000;
+import { type EarnedRow, SHARES_AT_ONCE, type ShareLedger, writePayout } from './share-payout.ts';
+import { earnedOf, noteShareOf, payOutOf } from './spread-shares.ts';
 
 export interface CallShares {
   /**
@@ -55,17 +53,18 @@ export interface Earned {
  */
 type HeldFor = 'new_card' | 'payer_owes' | 'no_usable_key';
 
-type ShareLedger = Pick<Ledger, 'transferWithin' | 'lock'>;
-
 export function createCallShares(
   sql: Database,
   {
     ledger,
     nowMs,
     cardHoldMs,
+    distribution = { isDistributed: false },
   }: {
     ledger: ShareLedger;
     nowMs(): number;
+    /** Whether the database is spread; it is not unless given. */
+    distribution?: DistributionNote;
     /** How old a card payment must be before a share of what it paid is paid out. */
     cardHoldMs: number;
   },
@@ -73,8 +72,13 @@ export function createCallShares(
   const at = (beforeMs = 0) => new Date(nowMs() - beforeMs).toISOString();
   return {
     async note({ callId, payer, beneficiary, partPerMillion }) {
-      const accountId = String(payer.by === 'account' ? payer.accountId : HOUSE_ACCOUNTS.chain_clearing);
-      if (accountId === String(beneficiary) || partPerMillion === 0n) return;
+      const payerId = payer.by === 'account' ? payer.accountId : HOUSE_ACCOUNTS.chain_clearing;
+      if (payerId === beneficiary || partPerMillion === 0n) return;
+      if (distribution.isDistributed) {
+        const share = { callId, accountId: payerId, beneficiary, partPerMillion, cardHoldMs };
+        return noteShareOf(sql, { ...share, newCardAfter: at(cardHoldMs) });
+      }
+      const accountId = String(payerId);
       // Trial credit is spent before any other, so what was spent in all, less what came back, tells whether any trial
       // credit is left. A card may have paid for the account itself, or for the key that it was bought with.
       await sql`
@@ -102,11 +106,15 @@ export function createCallShares(
         where c.bucket = n.bucket and c.account_id = n.account_id and c.id = n.call_id`;
     },
 
-    earned: (beneficiary) => earnedBy(sql, beneficiary, at()),
+    async earned(beneficiary) {
+      const sums = distribution.isDistributed ? earnedOf : earnedBy;
+      return shownEarned(await sums(sql, beneficiary, at()));
+    },
 
     async payOut(holdMs, limit) {
       const before = at(holdMs);
       const now = at();
+      if (distribution.isDistributed) return payOutOf(sql, ledger, { before, now, limit });
       const due = await sql<{ beneficiary: bigint }[]>`
         select s.beneficiary from call_shares s where ${payable(sql, before, now)}
         group by s.beneficiary having sum(s.due_micros) > 0 and ${hasUsableKey(sql, sql`s.beneficiary`, now)}
@@ -143,19 +151,9 @@ function hasUsableKey(
       and (k.expires_at is null or k.expires_at > ${now}))`;
 }
 
-async function earnedBy(sql: Database, beneficiary: bigint, now: string): Promise<Earned> {
+async function earnedBy(sql: Database, beneficiary: bigint, now: string): Promise<EarnedRow> {
   const account = sql`${String(beneficiary)}::bigint`;
-  const [row] = await sql<
-    {
-      calls: number;
-      earned: bigint;
-      due: bigint;
-      paid: bigint;
-      new_card: bigint;
-      payer_owes: bigint;
-      has_key: boolean;
-    }[]
-  >`
+  const [row] = await sql<EarnedRow[]>`
     select count(s.call_id)::integer as calls, coalesce(sum(s.amount_micros - s.reversed_micros), 0)::bigint as earned,
            h.due, h.new_card, h.payer_owes, ${hasUsableKey(sql, account, now)} as has_key,
            (select coalesce(sum(amount_micros), 0)::bigint from share_payouts where beneficiary = ${account}) as paid
@@ -169,6 +167,10 @@ async function earnedBy(sql: Database, beneficiary: bigint, now: string): Promis
     ) h left join call_shares s on s.beneficiary = ${account} and s.state = 1
     group by h.due, h.new_card, h.payer_owes`;
   if (row === undefined) throw new Error('the database returned nothing');
+  return row;
+}
+
+function shownEarned(row: EarnedRow): Earned {
   const dueMicros = row.due;
   const isKeyless = !row.has_key && dueMicros > 0n;
   const heldFor: HeldFor[] = [
@@ -208,29 +210,12 @@ async function pay(
         order by s.due_micros limit ${SHARES_AT_ONCE} for update`;
     const amountMicros = shares.reduce((sum, { due_micros }) => sum + due_micros, 0n);
     if (amountMicros <= 0n) return false;
-    const [last] = await transaction<{ nth: number }[]>`
-        select coalesce(max(nth), 0) + 1 as nth from share_payouts where beneficiary = ${String(beneficiary)}`;
-    const nth = last?.nth ?? 1;
-    const id = transferIdFor(`share-payout:${beneficiary}:${nth}`);
     await transaction`
         update call_shares s set due_micros = 0
         from unnest(${arrayLiteral(shares.map((share) => share.account_id))}::text::bigint[],
                     ${arrayLiteral(shares.map((share) => share.call_id))}::text::uuid[]) as p (account_id, call_id)
         where s.account_id = p.account_id and s.call_id = p.call_id`;
-    await transaction`
-        insert into share_payouts (beneficiary, nth, transfer_id, amount_micros, paid_at)
-        values (${String(beneficiary)}, ${nth}, ${id}, ${String(amountMicros)}, ${now})`;
-    const { status } = await ledger.transferWithin(transaction, {
-      id,
-      accountId: beneficiary,
-      phase: 'posted',
-      side: 'credit',
-      house: 'shares_owed',
-      amountMicros,
-      code: 'share_payout',
-    });
-    if (status !== 'done')
-      throw new Error(`the share of account ${beneficiary} could not be paid: ${status}`);
+    await writePayout(transaction, ledger, { beneficiary, amountMicros, now });
     return true;
   });
 }
