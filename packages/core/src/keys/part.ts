@@ -41,7 +41,7 @@ export function openKeys(
   const turns = createBucketTurns(house.pools);
   const { ledger, secrets } = needs;
   const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal } = settings;
-  const trials = createTrials(sql, { keys, ledger, secrets, nowMs, budgetMicrosPerDay });
+  const trials = createTrials(sql, { keys, ledger, secrets, turns, nowMs, budgetMicrosPerDay });
   return {
     name: 'keys',
     requestHeaders: ['X-API-KEY'],

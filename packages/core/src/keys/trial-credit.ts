@@ -8,6 +8,7 @@
  * A key that was bought with trial credit and other credit together keeps the other: that alone ends no trial.
  */
 import type { Database, Transaction } from '../db/connection.ts';
+import { type BucketTurns, inBucket } from '../ledger/bucket-turns.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 
@@ -52,44 +53,45 @@ export async function openTrialCredit(
  */
 export async function expireTrialCredit(
   sql: Database,
-  parts: { ledger: Ledger; nowMs: number; atOnce: number; stopping?: AbortSignal | undefined },
+  parts: {
+    ledger: Ledger;
+    turns: BucketTurns;
+    nowMs: number;
+    atOnce: number;
+    stopping?: AbortSignal | undefined;
+  },
 ): Promise<number> {
-  const { ledger, atOnce, stopping } = parts;
+  const { ledger, turns, atOnce, stopping } = parts;
   const now = new Date(parts.nowMs).toISOString();
   let done = 0;
   const failures: unknown[] = [];
-  let last = { expires: '-infinity', account_id: 0n };
-  for (let more = true; more; ) {
+  const lasts = new Map<number | null, { expires: string; account_id: bigint }>();
+  const expirePage = async (bucket: number | null) => {
+    const last = lasts.get(bucket) ?? { expires: '-infinity', account_id: 0n };
     // Money that a running call has reserved is neither spent nor left: the account is handled after the call.
     const due: (typeof last)[] = await sql`
       select t.expires_at::text as expires, t.account_id from trial_credits t join ledger_accounts a on a.id = t.account_id
-      where t.due and t.expires_at <= ${now} and a.debits_pending = 0
+      where ${inBucket(sql, bucket)} t.due and t.expires_at <= ${now} and a.debits_pending = 0
         and (t.expires_at, t.account_id) > (${last.expires}::text::timestamptz, ${String(last.account_id)}::bigint)
       order by t.expires_at, t.account_id limit ${atOnce}`;
     for (const each of due) {
       if (stopping?.aborted === true) break;
-      last = each;
+      lasts.set(bucket, each);
       await sql
         .begin(async (transaction) => {
-          if (await hold(transaction, each.account_id)) await end(transaction, each.account_id);
+          if (await hold(transaction, bucket, each.account_id))
+            await end(transaction, bucket, each.account_id);
         })
         .catch((error: unknown) => void failures.push(error));
     }
-    more = due.length === atOnce && stopping?.aborted !== true;
-  }
+    return due.length;
+  };
+  await turns.each(atOnce, expirePage, stopping).catch((error: unknown) => void failures.push(error));
   if (failures.length > 0) throw failures[0];
   return done;
 
-  /** Holds the account and its trial until the commit. @returns false when somebody else does: they are not waited for */
-  async function hold(transaction: Transaction, accountId: bigint): Promise<boolean> {
-    const held = await transaction`
-      select 1 from ledger_accounts a join trial_credits t on t.account_id = a.id
-      where a.id = ${String(accountId)} for no key update of a, t skip locked`;
-    return held.length === 1;
-  }
-
-  async function end(transaction: Transaction, accountId: bigint): Promise<void> {
-    const row = await dueRow(transaction, accountId, now);
+  async function end(transaction: Transaction, bucket: number | null, accountId: bigint): Promise<void> {
+    const row = await dueRow(transaction, bucket, { accountId, now });
     // Somebody else ended it, or a call slipped in: the next round finds what is left then.
     if (row === undefined || row.pending > 0n) return;
     const bought = row.bought ?? 0n;
@@ -118,13 +120,34 @@ export async function expireTrialCredit(
       where account_id = ${String(accountId)}`;
     if (!isKept)
       await transaction`
-        update api_keys set trial_closed = true where account_id = ${String(accountId)} and kind = 'trial'`;
+        update api_keys set trial_closed = true
+        where ${inBucket(transaction, bucket)} account_id = ${String(accountId)} and kind = 'trial'`;
     done += 1;
   }
 }
 
-/** Reads what the end of a trial is reckoned from; left out when nothing is due. @param now in ISO 8601 */
-async function dueRow(transaction: Transaction, accountId: bigint, now: string): Promise<DueRow | undefined> {
+/**
+ * Holds the account and its trial until the commit; on a database that is spread the account alone, which all hold who change its trial.
+ *
+ * @returns false when somebody else does: they are not waited for
+ */
+async function hold(transaction: Transaction, bucket: number | null, accountId: bigint): Promise<boolean> {
+  const held = await (bucket === null
+    ? transaction`
+      select 1 from ledger_accounts a join trial_credits t on t.account_id = a.id
+      where a.id = ${String(accountId)} for no key update of a, t skip locked`
+    : transaction`
+      select 1 from ledger_accounts where bucket = ${bucket} and id = ${String(accountId)}
+      for no key update skip locked`);
+  return held.length === 1;
+}
+
+/** Reads what the end of a trial is reckoned from; left out when nothing is due. @param of.now in ISO 8601 */
+async function dueRow(
+  transaction: Transaction,
+  bucket: number | null,
+  { accountId, now }: { accountId: bigint; now: string },
+): Promise<DueRow | undefined> {
   // Everything that is neither a trial's nor a call's is bought money, coming or going.
   const [row] = await transaction<DueRow[]>`
     select t.bought_at, t.ended, t.rounds, a.debits_pending as pending, a.credits_posted - a.debits_posted as balance,
@@ -138,10 +161,10 @@ async function dueRow(transaction: Transaction, accountId: bigint, now: string):
       from (
         select x.code, case when x.credit_account = x.account_id then x.amount_micros else -x.amount_micros end as micros
         from ledger_transfers x
-        where x.account_id = t.account_id and x.code <> 'call' and x.phase in (1, 3)
+        where ${inBucket(transaction, bucket)} x.account_id = t.account_id and x.code <> 'call' and x.phase in (1, 3)
           and x.code not in ('trial_grant', 'trial_expiry', 'call_refund', 'operator_refund', 'sold_key_trial')
       ) x
     ) b
-    where t.account_id = ${String(accountId)} and t.due and t.expires_at <= ${now}`;
+    where ${inBucket(transaction, bucket)} t.account_id = ${String(accountId)} and t.due and t.expires_at <= ${now}`;
   return row;
 }

@@ -3,6 +3,7 @@
  * budget are one commit, so a crash leaves either a trial with its key or no trace at all.
  */
 import type { Database, Transaction } from '../db/connection.ts';
+import type { BucketTurns } from '../ledger/bucket-turns.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
@@ -45,6 +46,7 @@ interface TrialParts {
   keys: Keys;
   ledger: Ledger;
   secrets: Secrets;
+  turns: BucketTurns;
   /** The most that a day (UTC) may grant; null: no bound. */
   budgetMicrosPerDay: bigint | null;
   nowMs: () => number;
@@ -97,10 +99,10 @@ class ClaimedTrials implements Trials {
   }
 
   async expire(atOnce: number, stopping?: AbortSignal): Promise<number> {
-    const { ledger, nowMs } = this.#parts;
+    const { ledger, turns, nowMs } = this.#parts;
     const [forgotten, expired] = await Promise.allSettled([
       this.#claims.forget(),
-      expireTrialCredit(this.#sql, { ledger, nowMs: nowMs(), atOnce, stopping }),
+      expireTrialCredit(this.#sql, { ledger, turns, nowMs: nowMs(), atOnce, stopping }),
     ]);
     if (expired.status === 'rejected') throw expired.reason;
     if (forgotten.status === 'rejected') throw forgotten.reason;

@@ -1,0 +1,66 @@
+/** Money on a database that Citus spreads: calls that are sold past a server, and servers that are killed while they move something. */
+import assert from 'node:assert/strict';
+import type { Pools, Transaction } from '../../../../packages/core/src/db/connection.ts';
+import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
+import { newCallId } from '../../../../packages/core/src/ledger/transfer-id.ts';
+import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
+import type { ServerProcess } from './server-process.fixture.ts';
+import { until } from './until.fixture.ts';
+
+export const PRICE = usdToMicros('0.25');
+const HOUR_MS = 3_600_000;
+
+/** A call that was charged. @param meanwhile done while it runs @returns its id */
+export async function sellCall(
+  pools: Pools,
+  { id: accountId, bucket }: { id: bigint; bucket: number },
+  meanwhile: (callId: string) => Promise<unknown>,
+): Promise<string> {
+  const calls = createCallStore(pools, { nowMs: Date.now, answerTtlMs: HOUR_MS });
+  const call = {
+    id: newCallId(Date.now(), bucket),
+    accountId,
+    bucket,
+    keyId: null,
+    rail: 'credits',
+    service: 'ping',
+    ttlMs: 40_000,
+    priceMicros: PRICE,
+    revenue: 'revenue_credits' as const,
+    identity: null,
+    onChainIdentity: null,
+    fingerprint: null,
+  };
+  assert.equal((await calls.begin(call)).status, 'authorized');
+  await meanwhile(call.id);
+  const answer = { status: 200, headers: {}, body: '{}' };
+  assert.equal((await calls.finish({ ...call, capture: true, outcome: 'answered', answer })).status, 'done');
+  return call.id;
+}
+
+/**
+ * Starts a server while the test holds something that a job of it wants, and kills it once the job waits for that.
+ *
+ * @param hold takes the lock
+ * @param waiting a part of the statement that waits
+ */
+export async function killWaiting(
+  { pools, start }: { pools: Pools; start(): Promise<ServerProcess> },
+  hold: (transaction: Transaction) => Promise<unknown>,
+  waiting: string,
+): Promise<void> {
+  await pools.patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
+    await hold(transaction);
+    const server = await start();
+    try {
+      await until('the server to wait', async () => {
+        const rows = await pools.sql`
+          select 1 from citus_lock_waits where blocked_statement like ${`%${waiting}%`}`;
+        return rows.length > 0;
+      });
+    } finally {
+      await server.end('SIGKILL');
+    }
+  });
+}
