@@ -24,9 +24,9 @@ export type CardWorld = Awaited<ReturnType<typeof startCardWorld>>;
  * the test says so.
  */
 export async function startCardWorld(
-  options: { environment?: Record<string, string>; nowMs?: () => number } = {},
+  options: { environment?: Record<string, string>; nowMs?: () => number; database?: TestDatabase } = {},
 ) {
-  const database: TestDatabase = await openTestDatabase();
+  const database: TestDatabase = options.database ?? (await openTestDatabase());
   const upstreams = await startUpstreams();
   const delivered: { body: Buffer; signature: string }[] = [];
   let target: TestServer | null = null;

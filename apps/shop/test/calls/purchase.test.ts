@@ -442,6 +442,7 @@ function purchasesWith(reconcile: (orderId: string) => Promise<CardOrder | null>
   const versions = { secrets: secretsOf([SECRET]), nowMs: now };
   return createPurchases({
     sql,
+    distribution: world.database.distribution,
     orders: cards.orders,
     provider: cards.provider,
     ...versions,

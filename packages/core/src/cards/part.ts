@@ -126,6 +126,7 @@ function openWalks(
 ): ReversalWalks {
   return new CardReversalWalks(pools.sql, {
     ...needs,
+    distribution: pools.distribution,
     nowMs,
     report: (what, orderId, amountMicros) =>
       logger.info({ what, orderId, amountMicros: String(amountMicros) }, 'a reversed payment on sold keys'),

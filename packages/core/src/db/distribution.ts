@@ -17,6 +17,8 @@ const HEARD_IN = new Map<string, string | null>([
   ['ledger_transfers', 'ledger_transfers_heard'],
   ['ledger_accounts', null],
 ]);
+/** Triggers for which others stand in, which name a bucket in each statement (`*.spread.v1.sql`). */
+const STOOD_IN_FOR = new Set(['ledger_transfer_reverses_shares', 'card_order_restores_shares']);
 /** One statement of a file that makes a trigger. */
 const TRIGGER = /CREATE (?:OR REPLACE )?TRIGGER\s+(\w+)\s[^;]*?\sON\s+(\w+)\b[^;]*;/g;
 /** The functions that run whole on the server of a bucket, and what they call. */
@@ -116,7 +118,7 @@ export interface PlacedTrigger {
 export function onSpread(text: string): { text: string; taken: readonly PlacedTrigger[] } {
   const taken: PlacedTrigger[] = [];
   const changed = text.replace(TRIGGER, (statement, trigger: string, table: string) => {
-    const heardIn = HEARD_IN.get(table);
+    const heardIn = STOOD_IN_FOR.has(trigger) ? null : HEARD_IN.get(table);
     if (heardIn === undefined) return statement;
     taken.push({ trigger, table });
     return heardIn === null ? '' : statement.replace(new RegExp(`(\\sON\\s+)${table}\\b`), `$1${heardIn}`);

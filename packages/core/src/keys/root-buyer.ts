@@ -33,7 +33,7 @@ export async function rootBuyerOf(on: Database | Transaction, accountId: bigint)
 export async function liftBounds(transaction: Transaction, accountId: bigint, at: string): Promise<boolean> {
   const rows = await transaction`
     insert into lifted_bounds (root_buyer, lifted_at)
-    values (coalesce((select root_buyer from root_buyers where account_id = ${String(accountId)}), ${nameOfAccount(accountId)}), ${at})
+    select coalesce((select root_buyer from root_buyers where account_id = ${String(accountId)}), ${nameOfAccount(accountId)}), ${at}::timestamptz
     on conflict do nothing returning 1`;
   return rows.length === 1;
 }
@@ -77,7 +77,7 @@ export async function recordRootBuyer(
       : transaction`coalesce((select root_buyer from root_buyers where account_id = ${String(buyer.accountId)}),
                              ${nameOfAccount(buyer.accountId)})`;
   await transaction`
-    insert into root_buyers (account_id, root_buyer) values (${String(accountId)}, ${first})`;
+    insert into root_buyers (account_id, root_buyer) select ${String(accountId)}::bigint, ${first}`;
 }
 
 /** The bucket that a buyer's accounts lie in, for another one of it; null: it has none yet. */

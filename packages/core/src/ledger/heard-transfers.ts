@@ -6,6 +6,7 @@
  * between finds the note again, and the transfer heard.
  */
 import type { Database, Pools } from '../db/connection.ts';
+import { commitAsOne } from '../db/distribution.ts';
 import type { BucketTurns } from './bucket-turns.ts';
 
 /** A transfer by its key, as a server has noted it. */
@@ -73,6 +74,7 @@ function notesOf(
 /** @returns false when another process is at it, or has done it */
 function hear(sql: Database, { bucket, account_id, id, phase }: Noted): Promise<boolean> {
   return sql.begin(async (transaction) => {
+    await commitAsOne(transaction, { isDistributed: true });
     // Whoever hears of a transfer holds its note: no other can have struck it meanwhile, and forgotten that it was heard.
     const held = await transaction`
       select 1 from ledger_outbox

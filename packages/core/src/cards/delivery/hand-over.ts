@@ -1,4 +1,5 @@
 import type { Database } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
 import type { NewApiKey } from '../../keys/api-key.ts';
 import type { Secret, Secrets } from '../../secrets/secrets.ts';
 import type { CardOrder, OrderStore } from '../orders/orders.ts';
@@ -20,13 +21,14 @@ export interface HandOver {
 
 export function createHandOver(parts: {
   sql: Database;
+  distribution: DistributionNote;
   orders: Pick<OrderStore, 'deliver'>;
   secrets: Secrets;
   nowMs(): number;
 }): HandOver {
-  const { sql, orders, secrets, nowMs } = parts;
+  const { sql, distribution, orders, secrets, nowMs } = parts;
 
-  const isUnused = async (keyId: bigint) => (await isUnusedKey(sql, keyId)) !== null;
+  const isUnused = async (keyId: bigint) => (await isUnusedKey(sql, distribution, keyId)) !== null;
 
   const give = async (order: CardOrder, to: 'agent' | 'page', make: (secret: Secret) => NewApiKey) => {
     const { key } = order;
@@ -49,10 +51,28 @@ export function createHandOver(parts: {
 }
 
 /** The stored part of a key that may still be on its way to its owner: it stands, and was never used. Null otherwise. */
-export async function isUnusedKey(sql: Database, keyId: bigint): Promise<Buffer | null> {
+export async function isUnusedKey(
+  sql: Database,
+  { isDistributed }: DistributionNote,
+  keyId: bigint,
+): Promise<Buffer | null> {
+  if (isDistributed) return isUnusedKeyOf(sql, keyId);
   const [row] = await sql<{ digest: Buffer }[]>`
     select k.digest from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'
       and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)
       and not exists (select 1 from calls_carried c where c.account_id = k.account_id and c.key_id = k.id)`;
   return row?.digest ?? null;
+}
+
+/** The same where the database is spread: archived weeks of calls are on the coordinator, and the rest in the key's bucket. */
+async function isUnusedKeyOf(sql: Database, keyId: bigint): Promise<Buffer | null> {
+  const [key] = await sql<{ digest: Buffer; account_id: bigint; bucket: number }[]>`
+    select digest, account_id, bucket from api_keys where id = ${String(keyId)} and status <> 'revoked'`;
+  if (key === undefined) return null;
+  const account = String(key.account_id);
+  const used = await sql`
+    select 1 from calls where bucket = ${key.bucket} and account_id = ${account} and key_id = ${String(keyId)} limit 1`;
+  const carried = await sql`
+    select 1 from calls_carried where account_id = ${account} and key_id = ${String(keyId)} limit 1`;
+  return used.length + carried.length > 0 ? null : key.digest;
 }

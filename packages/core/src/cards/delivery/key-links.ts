@@ -6,6 +6,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database, Transaction } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
 import { deriveApiKey, type NewApiKey } from '../../keys/api-key.ts';
 import type { Keys } from '../../keys/keys.ts';
 import { microsToUsd } from '../../ledger/money.ts';
@@ -51,6 +52,7 @@ export interface KeyLinks {
 
 interface KeyLinkParts {
   sql: Database;
+  distribution: DistributionNote;
   orders: OrderStore;
   provider: Pick<CardProvider, 'session'>;
   keys: Keys;
@@ -186,14 +188,14 @@ async function spend(
 
 /** The key that a link gave, for as long as it may still be on its way. */
 async function toldAgain(
-  { sql, secrets, nowMs }: KeyLinkParts,
+  { sql, distribution, secrets, nowMs }: KeyLinkParts,
   { used_at, key_id }: LinkRow,
   { creditMicros }: CardOrder,
   keyOf: (secret: Secret) => NewApiKey,
 ): Promise<LinkUsed> {
   if (used_at === null || key_id === null || nowMs() - used_at.getTime() > DELIVERY_WINDOW_MS)
     return { status: 'dead' };
-  const stored = await isUnusedKey(sql, key_id);
+  const stored = await isUnusedKey(sql, distribution, key_id);
   const key = secrets.all.map(keyOf).find(({ digest }) => stored?.equals(digest));
   return key === undefined ? { status: 'dead' } : { status: 'done', key, creditMicros };
 }

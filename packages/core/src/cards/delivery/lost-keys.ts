@@ -29,8 +29,18 @@ export function openLostKeys(
   { keys, mailer, secrets }: { keys: Keys; mailer: Mailer; secrets: Secrets },
 ): LostKeys {
   const { baseUrl, nowMs, addressOf } = house;
-  const { sql } = house.pools;
-  const links = createKeyLinks({ sql, orders, provider, keys, mailer, secrets, baseUrl, nowMs });
+  const { sql, distribution } = house.pools;
+  const links = createKeyLinks({
+    sql,
+    distribution,
+    orders,
+    provider,
+    keys,
+    mailer,
+    secrets,
+    baseUrl,
+    nowMs,
+  });
   const linkLimit = house.limitByAddress(CHECKOUTS_PER_MINUTE);
   return {
     prepareKeyLink: (orderId) => preparedKeyLink(links, orders, orderId),

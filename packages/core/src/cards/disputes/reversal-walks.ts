@@ -6,7 +6,9 @@
  *
  * Each step is a commit of its own that says how far the walk has come, so any process goes on with it.
  */
+import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
 import {
   boughtWith,
   givePartsBack,
@@ -23,6 +25,7 @@ import type { Debts } from './debts.ts';
 
 /** The most accounts that a step holds. */
 const KEYS_AT_ONCE = 100;
+const FROZEN_LOOKED_AT_ONCE = 1_000;
 /** A call that holds credit ends sooner, mostly. */
 const AGAIN_AFTER_MS = 15_000;
 /** An hour of them: what is held longer is not waited for. */
@@ -72,6 +75,7 @@ export interface ReversalWalkParts {
   ledger: Ledger;
   keys: Keys;
   debts: Debts;
+  distribution: DistributionNote;
   /** Told of each step that moved something, once it is committed. */
   report(what: 'taken' | 'given', orderId: string, amountMicros: bigint): void;
   nowMs(): number;
@@ -314,15 +318,11 @@ export class CardReversalWalks implements ReversalWalks {
 
   /** Ends freezes of keys on which something is again, such as a share or a refund, that nobody looks for. */
   async #thawWhatHolds(): Promise<void> {
-    const { keys, ledger } = this.#parts;
-    const due = await this.#sql<{ account_id: bigint }[]>`
-      select f.account_id from account_freezes f join ledger_accounts a on a.id = f.account_id
-      where f.cause = 'reversal' and a.credits_posted - a.debits_posted - a.debits_pending > 0
-        and not exists (
-          select 1 from credit_origins o join reversal_walks w on w.order_id = o.order_id and w.take_micros > 0
-          where o.account_id = f.account_id)
-      order by f.account_id limit ${KEYS_AT_ONCE}`;
-    for (const { account_id: accountId } of due) {
+    const { keys, ledger, distribution } = this.#parts;
+    const due = await (distribution.isDistributed
+      ? frozenThatHoldOf(this.#sql, KEYS_AT_ONCE)
+      : frozenThatHold(this.#sql, KEYS_AT_ONCE));
+    for (const accountId of due) {
       await this.#sql.begin(async (transaction) => {
         const available = await ledger.lock(transaction, [accountId]);
         if ((available.get(accountId) ?? 0n) > 0n) await keys.thaw(transaction, accountId, 'reversal');
@@ -353,6 +353,40 @@ export class CardReversalWalks implements ReversalWalks {
   #at(inMs = 0): string {
     return new Date(this.#parts.nowMs() + inMs).toISOString();
   }
+}
+
+/** Accounts that are frozen for a reversal, have something again, and are not looked for; in order. */
+async function frozenThatHold(sql: Database, atMost: number): Promise<bigint[]> {
+  const rows = await sql<{ account_id: bigint }[]>`
+      select f.account_id from account_freezes f join ledger_accounts a on a.id = f.account_id
+      where f.cause = 'reversal' and a.credits_posted - a.debits_posted - a.debits_pending > 0
+        and not exists (
+          select 1 from credit_origins o join reversal_walks w on w.order_id = o.order_id and w.take_micros > 0
+          where o.account_id = f.account_id)
+      order by f.account_id limit ${atMost}`;
+  return rows.map(({ account_id }) => account_id);
+}
+
+/** The same where the database is spread: freezes lie on the coordinator, and what the accounts have on workers. */
+async function frozenThatHoldOf(sql: Database, atMost: number): Promise<bigint[]> {
+  const holding: bigint[] = [];
+  for (let last = 0n, more = true; more && holding.length < atMost; ) {
+    const frozen = await sql<{ account_id: bigint }[]>`
+      select f.account_id from account_freezes f
+      where f.cause = 'reversal' and f.account_id > ${String(last)}
+        and not exists (
+          select 1 from credit_origins o join reversal_walks w on w.order_id = o.order_id and w.take_micros > 0
+          where o.account_id = f.account_id)
+      order by f.account_id limit ${FROZEN_LOOKED_AT_ONCE}`;
+    const able = await sql<{ id: bigint }[]>`
+      select id from ledger_accounts
+      where id = any(${arrayLiteral(frozen.map(({ account_id }) => account_id))}::text::bigint[])
+        and credits_posted - debits_posted - debits_pending > 0 order by id`;
+    holding.push(...able.map(({ id }) => id));
+    last = frozen.at(-1)?.account_id ?? last;
+    more = frozen.length === FROZEN_LOOKED_AT_ONCE;
+  }
+  return holding;
 }
 
 /** Whether any of these accounts has credit that a running call holds. */

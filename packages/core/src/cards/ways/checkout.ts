@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Database } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
 import { deriveApiKey } from '../../keys/api-key.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
 import type { Secret, Secrets } from '../../secrets/secrets.ts';
@@ -79,6 +80,7 @@ export interface Checkout {
 
 export interface CheckoutParts {
   sql: Database;
+  distribution: DistributionNote;
   orders: OrderStore;
   provider: CardProvider;
   reconciler: OrderReconciler;
@@ -100,10 +102,10 @@ const NO_NEW_KEY = { key: null, keySecretId: null, pageSeal: null };
  * So it can be handed over again until it is certain that it arrived, and neither the database nor the provider has it.
  */
 export function createCheckout(parts: CheckoutParts): Checkout {
-  const { sql, orders, provider, reconciler, secrets, baseUrl, nowMs } = parts;
+  const { sql, distribution, orders, provider, reconciler, secrets, baseUrl, nowMs } = parts;
   const keyOf = ({ value }: Secret, orderId: string, retrievalToken: string) =>
     deriveApiKey(value, 'checkout', [orderId, retrievalToken]);
-  const handedOver = createHandOver({ sql, orders, secrets, nowMs });
+  const handedOver = createHandOver({ sql, distribution, orders, secrets, nowMs });
 
   /** The order as it stands now, as far as anybody can say. */
   async function upToDate(order: CardOrder): Promise<CardOrder> {

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../db/connection.ts';
+import type { DistributionNote } from '../../db/distribution-note.ts';
 import { deriveApiKey } from '../../keys/api-key.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
 import type { Secret, Secrets } from '../../secrets/secrets.ts';
@@ -66,6 +67,7 @@ export interface Purchases {
 
 export function createPurchases(parts: {
   sql: Database;
+  distribution: DistributionNote;
   orders: OrderStore;
   provider: CardProvider;
   reconciler: OrderReconciler;
@@ -75,10 +77,10 @@ export function createPurchases(parts: {
   /** Told when nobody knows what came of a purchase. The sweeper finds out. */
   onUnknown(orderId: string, error: unknown): void;
 }): Purchases {
-  const { sql, orders, provider, reconciler, limits, secrets, nowMs } = parts;
+  const { sql, distribution, orders, provider, reconciler, limits, secrets, nowMs } = parts;
   const keyOf = ({ value }: Secret, orderId: string, idempotencyKey: string) =>
     deriveApiKey(value, 'purchase', [orderId, idempotencyKey]);
-  const handOver = createHandOver({ sql, orders, secrets, nowMs });
+  const handOver = createHandOver({ sql, distribution, orders, secrets, nowMs });
 
   /** Begins a purchase, unless a limit is in the way or another request was first. */
   async function begin(
