@@ -22,7 +22,7 @@ before(async () => {
     pools: database,
     environment: { TRIAL_ALLOW_INTERNAL: 'true', DEVICE_OWNER_SHARE_PERCENT: '40' },
   });
-  shares = createCallShares(database.sql, { ledger: server.app.ledger, nowMs: Date.now, cardHoldMs: 0 });
+  shares = createCallShares(database, { ledger: server.app.ledger, nowMs: Date.now, cardHoldMs: 0 });
   owner = await server.key('1');
   ownerId = await accountOf(database.sql, owner);
   const device = await register(server, owner, { deviceId: 'earner-1' });

@@ -31,7 +31,7 @@ before(async () => {
   });
   world.gate(false);
   const { ledger } = world.server.app;
-  shares = createCallShares(world.database.sql, { ledger, nowMs, cardHoldMs: 7 * DAY_MS });
+  shares = createCallShares(world.database, { ledger, nowMs, cardHoldMs: 7 * DAY_MS });
 });
 // Each test has an owner and a device of its own.
 beforeEach(async () => {

@@ -203,11 +203,10 @@ test('shares of calls on both workers are noted once and paid out together, once
   skip: withoutCitus,
 }, async () => {
   const { sql } = pools;
-  const shares = createCallShares(sql, {
+  const shares = createCallShares(pools, {
     ledger,
     nowMs: Date.now,
     cardHoldMs: 7 * DAY_MS,
-    distribution: pools.distribution,
   });
   const [ownerKey] = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
   const owner = await customerOf(ownerKey ?? '');

@@ -142,11 +142,10 @@ test('shares of calls go back with the payment and come back with it, once, also
   const { ledger } = world.server.app;
   const turns = createBucketTurns(pools);
   const hear = () => hearTransfers(pools, { turns, atOnce: 10 });
-  const shares = createCallShares(sql, {
+  const shares = createCallShares(pools, {
     ledger,
     nowMs: Date.now,
     cardHoldMs: 0,
-    distribution: pools.distribution,
   });
   const owner = await accountOf(sql, await world.server.key('1'));
   const { key, payment } = await paid(10);

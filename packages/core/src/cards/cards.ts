@@ -106,8 +106,7 @@ export function openCards(parts: CardParts): Cards {
   const reconcile = (orderId: string) => reconciler.reconcile(orderId);
   const { report, secrets, baseUrl, firstCall } = parts;
   const { rechargesPerDay, unpaidRetentionDays } = parts.settings;
-  const { sql, distribution } = pools;
-  const common = { sql, distribution, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
+  const common = { ...pools, orders, provider, secrets, baseUrl, nowMs, rechargesPerDay };
   const recharges = createAutoRecharges(pools, {
     ...common,
     reconcile,

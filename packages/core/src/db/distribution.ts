@@ -3,7 +3,6 @@
  * functions that begin and end calls run on the server that has it. The coordinator keeps all other tables, and the house's bucket.
  */
 import type { Database, Pools, Transaction } from './connection.ts';
-import type { DistributionNote } from './distribution-note.ts';
 
 /** The first of the tables that are spread: the others lie beside it. */
 export const SPREAD_LIKE = 'ledger_accounts';
@@ -83,24 +82,6 @@ export async function distributeFunctions(
     moved.push(name);
   }
   return moved;
-}
-
-/** Transactions whose commit is one already. */
-const MADE_ONE = new WeakSet<Transaction>();
-
-/**
- * Makes the commit of the coordinator and of the workers one, in a transaction that may write on both; does nothing on one PostgreSQL. A worker
- * then prepares its part, and commits it once the coordinator has. Citus does that of itself only where several of its servers have written
- * rows of tables that are spread; the coordinator's other tables do not count, and a worker would commit first. So this writes to the
- * house's part, which lies on the coordinator: nothing, by a statement that finds no row. When it is called in the transaction does not matter.
- */
-export async function commitAsOne(
-  transaction: Transaction,
-  { isDistributed }: DistributionNote,
-): Promise<void> {
-  if (!isDistributed || MADE_ONE.has(transaction)) return;
-  await transaction`delete from ledger_outbox where bucket = 0 and account_id = 0`;
-  MADE_ONE.add(transaction);
 }
 
 /** A trigger with the table that it hangs on. */

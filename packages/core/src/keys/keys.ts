@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
-import { commitAsOne } from '../db/distribution.ts';
 import type { DistributionNote } from '../db/distribution-note.ts';
 import { bucketOfAccount } from '../ledger/buckets.ts';
+import { commitAsOne } from '../ledger/one-commit.ts';
 import {
   bucketNamedBy,
   digestOf,
@@ -112,11 +112,7 @@ const KNOWN_FOR_MS = 10 * 60_000;
 const ONE_POSTGRES: DistributionNote = { isDistributed: false };
 
 /** The keys of a database. @param distribution whether it is spread over servers; it is not unless given */
-export function createKeys(
-  sql: Database,
-  nowMs: () => number,
-  distribution: DistributionNote = ONE_POSTGRES,
-): Keys {
+export function createKeys(sql: Database, nowMs: () => number, distribution = ONE_POSTGRES): Keys {
   // By size and not by `max`, which takes the memory of all keys at once.
   const known = new LRUCache<bigint, StoredKey>({
     maxSize: 50_000,
@@ -189,10 +185,7 @@ export function createKeys(
       return ended === undefined ? 'cap_held' : 'ended';
     },
 
-    replaceAll: (transaction, accountId, stored) =>
-      distribution.isDistributed
-        ? replaceAllOf(transaction, accountId, stored, now())
-        : replaceAll(transaction, accountId, stored, now()),
+    replaceAll: (on, accountId, stored) => replaceAll(on, accountId, stored, { at: now(), distribution }),
 
     async revoke(id) {
       await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
@@ -279,13 +272,15 @@ function recordOf(row: KeyRow): KeyRecord {
   };
 }
 
-/** Replaces all keys of an account, for `Keys.replaceAll`. @param at now, in ISO 8601 */
+/** Replaces all keys of an account, for `Keys.replaceAll`. @param of.at now, in ISO 8601 */
 async function replaceAll(
   transaction: Transaction,
   accountId: bigint,
-  { lookup, digest, prefix }: StoredApiKey,
-  at: string,
+  stored: StoredApiKey,
+  { at, distribution }: { at: string; distribution: DistributionNote },
 ): Promise<bigint | null> {
+  if (distribution.isDistributed) return replaceAllOf(transaction, accountId, stored, at);
+  const { lookup, digest, prefix } = stored;
   // As in `Rotations.rotate`: whoever freezes the account holds it.
   await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
   const frozen = await transaction`
@@ -322,9 +317,9 @@ async function replaceAllOf(
     from api_keys where bucket = ${bucket} and account_id = ${String(accountId)} order by id desc limit 1`;
   if (frozen.length > 0 || latest === undefined || latest.frozen) return null;
   const [made] = await transaction<{ id: bigint }[]>`
-    insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,
+    insert into api_keys (bucket, account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
                           cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
-    select account_id, bucket, ${String(lookup)}::bigint, ${digest}::bytea, ${prefix}::text, kind, label, ${at}::timestamptz,
+    select bucket, account_id, ${String(lookup)}::bigint, ${digest}::bytea, ${prefix}::text, kind, label, ${at}::timestamptz,
            expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
     from api_keys where bucket = ${bucket} and id = ${String(latest.id)} returning id`;
   if (made === undefined) throw new Error('the database returned no key');

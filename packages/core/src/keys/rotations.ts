@@ -130,7 +130,7 @@ async function replaceOf(
 ): Promise<boolean> {
   const { count } = await transaction`
     update api_keys set status = 'revoked', rotated_at = ${now}
-    where bucket = ${bucket} and id = ${String(id)} and status = 'active'`;
+    where status = 'active' and bucket = ${bucket} and id = ${String(id)}`;
   if (count === 0) return false;
   await transaction`
     insert into api_keys (account_id, bucket, lookup, digest, prefix, kind, label, created_at, expires_at,

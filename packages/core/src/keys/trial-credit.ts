@@ -42,6 +42,14 @@ export async function openTrialCredit(
             ${trial.movedFrom === undefined ? null : String(trial.movedFrom)})`;
 }
 
+interface ExpiryParts {
+  ledger: Ledger;
+  turns: BucketTurns;
+  nowMs: number;
+  atOnce: number;
+  stopping?: AbortSignal | undefined;
+}
+
 /**
  * Takes back what is left of trials whose time is over, by a transfer each. A price that is given back to an account whose
  * trial has ended makes it due once more (see `functions/trial_credit_came_back.v1.sql`). An account that somebody holds, or
@@ -51,16 +59,7 @@ export async function openTrialCredit(
  * @returns how many accounts it is done with
  * @throws the first failure, after the others had their turn
  */
-export async function expireTrialCredit(
-  sql: Database,
-  parts: {
-    ledger: Ledger;
-    turns: BucketTurns;
-    nowMs: number;
-    atOnce: number;
-    stopping?: AbortSignal | undefined;
-  },
-): Promise<number> {
+export async function expireTrialCredit(sql: Database, parts: ExpiryParts): Promise<number> {
   const { ledger, turns, atOnce, stopping } = parts;
   const now = new Date(parts.nowMs).toISOString();
   let done = 0;

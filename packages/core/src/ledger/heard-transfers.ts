@@ -6,8 +6,8 @@
  * between finds the note again, and the transfer heard.
  */
 import type { Database, Pools } from '../db/connection.ts';
-import { commitAsOne } from '../db/distribution.ts';
 import type { BucketTurns } from './bucket-turns.ts';
+import { commitAsOne } from './one-commit.ts';
 
 /** A transfer by its key, as a server has noted it. */
 interface Noted {

@@ -7,13 +7,13 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
-import { commitAsOne } from '../db/distribution.ts';
 import type { DistributionNote } from '../db/distribution-note.ts';
 import { sqlFunctionFragment } from '../db/functions.ts';
 import { fragment, type SqlFragment, templateOf } from '../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
 import { type AccountBuckets, createAccountBuckets, HOUSE_BUCKET } from './buckets.ts';
 import { GroupCommit, NotBegun } from './group-commit.ts';
+import { commitAsOne } from './one-commit.ts';
 
 const LEDGER_APPLY = sqlFunctionFragment('ledger_apply');
 const LEDGER_APPLY_PLANNED = sqlFunctionFragment('ledger_apply_planned');
@@ -151,7 +151,12 @@ async function placed(
   return { transfer, bucket: known.get(transfer.accountId) ?? HOUSE_BUCKET };
 }
 
-async function openAccount(transaction: Transaction, bucket: number): Promise<bigint> {
+async function openAccount(
+  transaction: Transaction,
+  bucket: number,
+  distribution: DistributionNote,
+): Promise<bigint> {
+  await commitAsOne(transaction, distribution);
   const [row] = await transaction<{ id: bigint }[]>`
     insert into ledger_accounts (id, house, bucket) values (nextval('ledger_account_ids'), false, ${bucket}) returning id`;
   if (row === undefined) throw new Error('the database returned no account');
@@ -196,6 +201,11 @@ function argumentsOf(batch: readonly PlacedTransfer[], at: string): SqlFragment 
     ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
     ${anyNote ? column((t) => t.note ?? null) : null}::text::text[], null, null,
     ${at}::timestamptz`;
+}
+
+function check(transfer: Transfer): void {
+  if (transfer.amountMicros <= 0n) throw new RangeError('a transfer moves more than nothing');
+  if ((transfer.note?.length ?? 0) > 500) throw new RangeError('a note has at most 500 characters');
 }
 
 /** For how long a transfer's caller waits. */
@@ -263,16 +273,9 @@ export function createLedger(
     flush: (batch) => apply(connection, batch, false),
   });
 
-  function check(transfer: Transfer): void {
-    if (transfer.amountMicros <= 0n) throw new RangeError('a transfer moves more than nothing');
-    if ((transfer.note?.length ?? 0) > 500) throw new RangeError('a note has at most 500 characters');
-  }
-
   return {
-    async openAccount(transaction, bucket) {
-      await commitAsOne(transaction, distribution);
-      return openAccount(transaction, bucket ?? randomInt(accountBuckets));
-    },
+    openAccount: (transaction, bucket) =>
+      openAccount(transaction, bucket ?? randomInt(accountBuckets), distribution),
 
     newBucket: () => randomInt(accountBuckets),
 

@@ -233,12 +233,7 @@ function openRecords(
         logger.warn({ callId, network, outcome }, 'settlement');
     },
   });
-  const shares = createCallShares(sql, {
-    ledger,
-    nowMs,
-    cardHoldMs: settings.shareCardHoldMs,
-    distribution: pools.distribution,
-  });
+  const shares = createCallShares(pools, { ledger, nowMs, cardHoldMs: settings.shareCardHoldMs });
   const requests = createRequestNotes(sql, nowMs, settings.requestRetentionDays);
   const freeHangUps = createFreeHangUps({
     sql,

@@ -65,7 +65,7 @@ export interface Purchases {
   buy(request: PurchaseRequest): Promise<PurchaseOutcome>;
 }
 
-export function createPurchases(parts: {
+interface PurchaseParts {
   sql: Database;
   distribution: DistributionNote;
   orders: OrderStore;
@@ -76,7 +76,9 @@ export function createPurchases(parts: {
   nowMs(): number;
   /** Told when nobody knows what came of a purchase. The sweeper finds out. */
   onUnknown(orderId: string, error: unknown): void;
-}): Purchases {
+}
+
+export function createPurchases(parts: PurchaseParts): Purchases {
   const { sql, distribution, orders, provider, reconciler, limits, secrets, nowMs } = parts;
   const keyOf = ({ value }: Secret, orderId: string, idempotencyKey: string) =>
     deriveApiKey(value, 'purchase', [orderId, idempotencyKey]);

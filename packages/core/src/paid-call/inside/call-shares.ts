@@ -6,8 +6,7 @@
  */
 import type { PendingQuery, Row } from 'postgres';
 import { arrayLiteral } from '../../db/array-literal.ts';
-import type { Database, Transaction } from '../../db/connection.ts';
-import type { DistributionNote } from '../../db/distribution-note.ts';
+import type { Database, Pools, Transaction } from '../../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import type { PayerProof } from '../rail.ts';
 import { type EarnedRow, SHARES_AT_ONCE, type ShareLedger, writePayout } from './share-payout.ts';
@@ -53,21 +52,16 @@ export interface Earned {
  */
 type HeldFor = 'new_card' | 'payer_owes' | 'no_usable_key';
 
+interface ShareParts {
+  ledger: ShareLedger;
+  nowMs(): number;
+  /** How old a card payment must be before a share of what it paid is paid out. */
+  cardHoldMs: number;
+}
+
 export function createCallShares(
-  sql: Database,
-  {
-    ledger,
-    nowMs,
-    cardHoldMs,
-    distribution = { isDistributed: false },
-  }: {
-    ledger: ShareLedger;
-    nowMs(): number;
-    /** Whether the database is spread; it is not unless given. */
-    distribution?: DistributionNote;
-    /** How old a card payment must be before a share of what it paid is paid out. */
-    cardHoldMs: number;
-  },
+  { sql, distribution }: Pick<Pools, 'sql' | 'distribution'>,
+  { ledger, nowMs, cardHoldMs }: ShareParts,
 ): CallShares {
   const at = (beforeMs = 0) => new Date(nowMs() - beforeMs).toISOString();
   return {
