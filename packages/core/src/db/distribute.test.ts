@@ -52,6 +52,7 @@ test('one PostgreSQL is known as one, and its batches keep their plans', async (
 test('on a spread database no trigger writes a table of the coordinator from within a commit on a worker', () => {
   const taken = SQL_TEXTS.triggers.flatMap(({ text }) => onSpread(text).taken);
   assert.deepEqual(taken.map(({ trigger, table }) => `${table} ${trigger}`).sort(), [
+    'card_orders card_order_restores_shares',
     'ledger_accounts ledger_account_is_low',
     'ledger_transfers ledger_refund_is_told',
     'ledger_transfers ledger_transfer_gives_back',
