@@ -137,10 +137,7 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/inside/share-rules.ts',
     tests: costs,
     bugs: [
-      [
-        "amount_micros, code from ledger_transfers where code <> 'call'\n",
-        'amount_micros, code from ledger_transfers\n',
-      ],
+      ["            from ledger_transfers where code <> 'call'\n", '            from ledger_transfers\n'],
     ],
   },
   {
@@ -149,6 +146,7 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ['            where g.amount_micros >= c.price_micros group', '            group'],
       ['refund of|lost settlement of|undelivered', 'refund of|undelivered'],
+      ['[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}', '[0-9a-f-]{36}'],
       ["and t.code = 'operator_refund'", "and t.code = 'call_refund'"],
       [', `created_at >= ', ', `true or created_at >= '],
       ['`set_aside_at >= ', '`true or set_aside_at >= '],

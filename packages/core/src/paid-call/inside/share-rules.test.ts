@@ -46,6 +46,8 @@ before(async () => {
     ['5', 'onchain_refund', `refund of call ${refunded}`, PRICE, null],
     ['5', 'settlement_lost', `lost settlement of call ${lost}`, PRICE + 1, null],
     [CUSTOMER, 'call_refund', `undelivered call ${inPart}`, PRICE - 1, null],
+    // The reason of a grant is an operator's words.
+    [CUSTOMER, 'operator_grant', `undelivered call ${'-'.repeat(36)}`, PRICE, null],
   ] as const)
     await sql`
       insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at, note)

@@ -25,10 +25,11 @@ export const SHARE_RULES: readonly Rule[] = [
     name: 'a share is taken back if, and only if, the price of its call went back',
     // Read once for all shares: what was given back grows with what went wrong, and not with calls.
     sql: `with given_back as materialized (
-            select account_id, substring(note from '^(?:refund of|lost settlement of|undelivered) call ([0-9a-f-]{36})$')::uuid as call_id,
-                   amount_micros, code from ledger_transfers where code <> 'call'
+            select account_id, amount_micros, code,
+                   substring(note from '^(?:refund of|lost settlement of|undelivered) call ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid as call_id
+            from ledger_transfers where code <> 'call'
             union all
-            select t.account_id, a.call_id, t.amount_micros, t.code from operator_acts a
+            select t.account_id, t.amount_micros, t.code, a.call_id from operator_acts a
             join ledger_transfers t on t.account_id = a.account_id and t.id = a.transfer_id and t.code = 'operator_refund'
           ), returned as materialized (
             select s.account_id, s.call_id, min(g.code) as code from call_shares s
