@@ -17,7 +17,7 @@ after(() => database.close());
 type Parameters = readonly (readonly [name: string, value: string])[];
 
 /** Opens the database by way of a pooler. @param pass what becomes of the settings that a connection begins with; an error: what it answers */
-async function openBy(pass: (parameters: Parameters) => Parameters | string) {
+async function openBy(pass: (parameters: Parameters) => Parameters | string, query = '') {
   const target = new URL(database.url);
   const sockets = new Set<Socket>();
   const pooler = createServer((client) => {
@@ -45,6 +45,7 @@ async function openBy(pass: (parameters: Parameters) => Parameters | string) {
   await once(pooler, 'listening');
   const url = new URL(database.url);
   url.host = `127.0.0.1:${(pooler.address() as AddressInfo).port}`;
+  url.search = query;
   const waited: unknown[] = [];
   try {
     const config = { databaseUrl: url.href, databaseMaxConnections: 3, dataDir: '/nowhere' };
@@ -76,6 +77,14 @@ test('where the settings of a session pass, a server starts', async () => {
   });
   assert.equal(error, null);
   assert(names.includes('statement_timeout') && names.includes('lock_timeout'), names.join());
+});
+
+test('what the address of the database asks for itself is taken as PostgreSQL takes it', async () => {
+  const { error } = await openBy(
+    (parameters) => parameters,
+    'statement_timeout=10s&search_path="$user", public&jit=false',
+  );
+  assert.equal(error, null);
 });
 
 test('a pooler that refuses the settings of a session ends the start at once, with what to do', async () => {

@@ -6,8 +6,8 @@
 import { StartError } from '@farebox/process/start-error';
 import type { Database } from './connection.ts';
 
-/** In which the driver names itself, which changes nothing, and what PostgreSQL never sees. */
-const NO_SETTINGS = new Set(['application_name', '_filling']);
+/** Words in which PostgreSQL has a setting as it was asked for. What an address asks for itself, such as `10s`, it may have in others. */
+const SAME_WORDS = new Set<unknown>(['off', 'UTC']);
 /** How a pooler of connections says it. */
 const REFUSED = /^unsupported startup parameter(?:: (\w+))?/;
 /** What an operator does about it. */
@@ -21,7 +21,9 @@ export const SETTINGS_REMEDY =
  * @throws the database's error
  */
 export async function settingsLost(pool: Database): Promise<string | null> {
-  const wanted = Object.entries(pool.options.connection).filter(([name]) => !NO_SETTINGS.has(name));
+  const wanted = Object.entries(pool.options.connection).filter(
+    ([, value]) => typeof value === 'number' || SAME_WORDS.has(value),
+  );
   const names = wanted.map(([name]) => name);
   let rows: { name: string; setting: string }[];
   try {
