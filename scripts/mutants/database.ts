@@ -3,6 +3,29 @@ import type { MutantsOfFile } from '../mutant.ts';
 
 export const DATABASE_MUTANTS: readonly MutantsOfFile[] = [
   {
+    file: 'packages/core/src/db/session-settings.ts',
+    tests: ['packages/core/src/db/session-settings.test.ts'],
+    bugs: [
+      ['    if (refused === undefined) throw error;\n', ''],
+      ['    if (refused === undefined) throw error;\n', '    throw error;\n'],
+      ["typeof value === 'number' || SAME_WORDS.has(value)", "typeof value === 'number'"],
+      ["typeof value === 'number' || SAME_WORDS.has(value)", 'SAME_WORDS.has(value)'],
+      ["typeof value === 'number' || SAME_WORDS.has(value)", "value !== '' && value !== 'farebox'"],
+      ['found.get(name) !== String(value)', '!found.has(name)'],
+      ['  if (lost !== null) throw', '  if (lost === null) throw'],
+    ],
+  },
+  {
+    file: 'packages/core/src/db/open.ts',
+    tests: ['packages/core/src/db/session-settings.test.ts'],
+    bugs: [['      await assertSettingsPass(pools.sql);\n', '']],
+  },
+  {
+    file: 'packages/core/src/db/connection.ts',
+    tests: ['packages/core/src/db/connection.test.ts'],
+    bugs: [['REQUEST, REQUEST_PLANS),', 'REQUEST),']],
+  },
+  {
     file: 'packages/core/src/db/before-baseline.ts',
     tests: ['apps/shop/test/operator/baseline.test.ts'],
     bugs: [
