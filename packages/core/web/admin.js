@@ -62,6 +62,7 @@ async function show({ quietly = false } = {}) {
   const name = location.hash.slice(1) || 'overview';
   const [, accountId, orderId] = /^account-(\d{1,19})(?:-order-([\w-]{1,36}))?$/.exec(name) ?? [];
   const at = ++opened;
+  const from = document.activeElement;
   for (const link of views.querySelectorAll('a')) {
     const current = link.hash === `#${name}` || (accountId !== undefined && link.hash === '#keys');
     if (current) link.setAttribute('aria-current', 'page');
@@ -75,6 +76,8 @@ async function show({ quietly = false } = {}) {
     const focused = quietly && view.contains(document.activeElement) ? document.activeElement.id : '';
     view.replaceChildren(shown);
     document.title = `${view.querySelector('h1')?.textContent ?? 'Admin'} · Admin · ${SHOP}`;
+    // Whoever has gone on to the box above meanwhile types there.
+    if (document.activeElement !== from && document.activeElement !== document.body) return;
     // What had the focus may be there again under its name; if not, the view's own heading takes it.
     const order = orderId === undefined ? null : document.getElementById(`order-${orderId}`);
     if (order !== null && !quietly) {

@@ -408,6 +408,35 @@ test('what a customer has an id of leads to the call, its story and its refund',
   }
 });
 
+test('who types while a view is still loading is not interrupted when it comes', async () => {
+  const { page, troubles } = await open(1280);
+  let goOn: () => void = () => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  await page.route(/\/admin\/api\/overview/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await enter(page, TOKEN);
+  const box = page.getByRole('searchbox', { name: 'Find what a customer has an id of' });
+  await box.pressSequentially('nothing of');
+  goOn();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.locator('#view:not([aria-busy])').waitFor();
+  await page.keyboard.type(' ours');
+  await page.keyboard.press('Enter');
+  await page.getByText('Nothing has this id.').waitFor();
+  assert.equal(await box.inputValue(), 'nothing of ours');
+  assert.equal(
+    await page.evaluate('document.activeElement.textContent'),
+    'Find',
+    'what was asked for has it',
+  );
+  assert.deepEqual(troubles, []);
+  await page.close();
+});
+
 test('a source that was never asked is not up', async () => {
   const stateOf = async (name: string): Promise<string | undefined> => {
     const headers = { authorization: `Bearer ${TOKEN}` };
