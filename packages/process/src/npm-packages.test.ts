@@ -1,4 +1,4 @@
-/** What is fetched on first use: by one process at a time, whatever others have left behind. */
+/** Tools that are fetched on first use: by one process at a time, whatever others have left behind. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

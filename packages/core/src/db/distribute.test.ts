@@ -64,10 +64,15 @@ test('on a spread database no trigger writes a table of the coordinator from wit
     [...text.matchAll(/TRIGGER\s+(\w+)[^;]*?\sON\s+(\w+)/g)].map(
       ([, trigger, table]) => `${table} ${trigger}`,
     );
+  // Others stand in for these: they lie in texts of their own.
+  const stoodInFor = [
+    'card_orders card_order_restores_shares',
+    'ledger_transfers ledger_transfer_reverses_shares',
+  ];
   for (const { name, text } of SQL_TEXTS.triggers) {
     const { text: changed } = onSpread(text);
     const hang = triggersIn(text)
-      .filter((placed) => !placed.startsWith('ledger_accounts '))
+      .filter((placed) => !placed.startsWith('ledger_accounts ') && !stoodInFor.includes(placed))
       .map((placed) => placed.replace('ledger_transfers ', 'ledger_transfers_heard '));
     assert.deepEqual(triggersIn(changed), hang);
     if (onSpread(text).taken.length === 0) assert.equal(changed, text);
