@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import {
   connectDatabase,
   connectPools,
@@ -31,6 +32,8 @@ const SPREAD = [
   'settlements',
   'payments_in_flight',
 ];
+/** The advisory lock of whoever has the cluster: a test that kills a worker would break off another one's. */
+const CLUSTER_LOCK = 8_499;
 const COMMAND = join(import.meta.dirname, '../../src/commands/distribute.ts');
 
 export interface Worker {
@@ -61,7 +64,10 @@ interface Node {
   groupid: number;
 }
 
+/** Opens it once nobody else has the cluster, which is then the caller's until it is closed. */
 export async function openSpreadDatabase(): Promise<SpreadDatabase> {
+  const turn = postgres(CITUS_URL ?? '', { max: 1, onnotice: () => {} });
+  await turn`select pg_advisory_lock(${CLUSTER_LOCK})`;
   const name = `farebox_${randomUUID().slice(0, 8)}`;
   const given = new URL(CITUS_URL ?? '');
   const at = ({ nodename, nodeport }: Node, database: string) => {
@@ -122,6 +128,7 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
           ),
         );
       }
+      await turn.end();
     },
   };
 }
