@@ -20,13 +20,13 @@ import { createCallStore } from '../../../../packages/core/src/paid-call/inside/
 import { createEventLog } from '../../../../packages/core/src/webhooks/event-log.ts';
 import { tellOfLowBalances } from '../../../../packages/core/src/webhooks/low-balances.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
+import { PRICE, sellCall } from './citus-money.fixture.ts';
 import { assertBooksClosed, balanceOf } from './money.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
 
 const BUCKETS = 16;
 const GRANT = usdToMicros('10');
-const PRICE = usdToMicros('0.25');
 const SHARE = usdToMicros('0.05');
 const HOUR_MS = 3_600_000;
 const BATCH = 10;
@@ -72,32 +72,16 @@ const start = async () => {
 };
 
 /** A call that was charged, of which another account has a share. */
-async function sell({ id: accountId, bucket }: (typeof accounts)[number]): Promise<string> {
-  const { sql } = pools;
-  const calls = createCallStore(pools, { nowMs: Date.now, answerTtlMs: HOUR_MS });
-  const call = {
-    id: newCallId(Date.now(), bucket),
-    accountId,
-    bucket,
-    keyId: null,
-    rail: 'credits',
-    service: 'ping',
-    ttlMs: 40_000,
-    priceMicros: PRICE,
-    revenue: 'revenue_credits' as const,
-    identity: null,
-    onChainIdentity: null,
-    fingerprint: null,
-  };
-  assert.equal((await calls.begin(call)).status, 'authorized');
-  const beneficiary = accounts.find(({ id }) => id !== accountId)?.id;
-  await sql`
-    insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros)
-    values (${bucket}, ${String(accountId)}, ${call.id}, ${String(beneficiary)}, ${String(SHARE)})`;
-  await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${call.id}`;
-  const answer = { status: 200, headers: {}, body: '{}' };
-  assert.equal((await calls.finish({ ...call, capture: true, outcome: 'answered', answer })).status, 'done');
-  return call.id;
+function sell(customer: (typeof accounts)[number]): Promise<string> {
+  const { id: accountId, bucket } = customer;
+  return sellCall(pools, customer, async (callId) => {
+    const { sql } = pools;
+    const beneficiary = accounts.find(({ id }) => id !== accountId)?.id;
+    await sql`
+      insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros)
+      values (${bucket}, ${String(accountId)}, ${callId}, ${String(beneficiary)}, ${String(SHARE)})`;
+    await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${callId}`;
+  });
 }
 
 /** A trial that has ended, and a webhook that wants to hear of refunds. */

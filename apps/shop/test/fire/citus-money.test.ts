@@ -294,6 +294,20 @@ test('shares of calls on both workers are noted once and paid out together, once
   await sellCall(pools, first, note(first));
   assert.equal(await shares.payOut(-1, 1), 1);
   assert.equal(await balanceOf(sql, owner.id), GRANT + SHARE * 3n);
+
+  // More shares than a payout has, of an account that owes something, keep those behind them from nothing.
+  // A server would collect the debt.
+  await Promise.all(servers.map((server) => server.end('SIGKILL')));
+  await sql`insert into account_debts (account_id, owed_micros, since) values (${String(last.id)}, 1, now())`;
+  await sql`
+    insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros, state, due_micros, set_aside_at)
+    select ${last.bucket}::integer, ${String(last.id)}::bigint, gen_random_uuid(), ${String(owner.id)}::bigint, 1, 1, 1, now()
+    from generate_series(1, 10001)`;
+  await sellCall(pools, first, note(first));
+  assert.equal(await shares.payOut(-1, 1), 1);
+  assert.equal(await balanceOf(sql, owner.id), GRANT + SHARE * 4n);
+  await sql`delete from call_shares where bucket = ${last.bucket} and amount_micros = 1`;
+  await sql`delete from account_debts`;
   await database.copied(assertBooksClosed);
 });
 

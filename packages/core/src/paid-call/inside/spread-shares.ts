@@ -56,9 +56,7 @@ export async function noteShareOf(
 /** What an account has earned. @param now in ISO 8601 */
 export async function earnedOf(sql: Database, beneficiary: bigint, now: string): Promise<EarnedRow> {
   const account = String(beneficiary);
-  const debtors = await sql<{ account_id: bigint }[]>`
-    select account_id from account_debts where owed_micros > 0`;
-  const owing = arrayLiteral(debtors.map(({ account_id }) => account_id));
+  const owing = await debtors(sql);
   const [sums] = await sql<Omit<EarnedRow, 'paid' | 'has_key'>[]>`
     select (count(*) filter (where state = 1))::integer as calls,
            coalesce(sum(amount_micros - reversed_micros) filter (where state = 1), 0)::bigint as earned,
@@ -89,6 +87,13 @@ export async function payOutOf(
       group by s.beneficiary having sum(s.due_micros) > 0 order by s.beneficiary limit ${limit}`,
     act: ({ beneficiary }) => pay(sql, ledger, { beneficiary, before, now }),
   });
+}
+
+/** The accounts that owe something, as the text of an array: the coordinator has them, and shares lie on workers. */
+async function debtors(on: Database | Transaction): Promise<string> {
+  const rows = await on<{ account_id: bigint }[]>`
+    select account_id from account_debts where owed_micros > 0`;
+  return arrayLiteral(rows.map(({ account_id }) => account_id));
 }
 
 async function hasUsableKeyOf(on: Database | Transaction, accountId: bigint, now: string): Promise<boolean> {
@@ -142,22 +147,13 @@ async function payableByBucket(
   transaction: Transaction,
   { beneficiary, before, now }: Payable & { beneficiary: bigint },
 ): Promise<{ bucket: number; calls: string[] }[]> {
-  const rows = await transaction<
-    { bucket: number; account_id: bigint; call_id: string; due_micros: bigint }[]
-  >`
-    select bucket, account_id, call_id, due_micros from call_shares
+  const rows = await transaction<{ bucket: number; call_id: string }[]>`
+    select bucket, call_id from call_shares
     where beneficiary = ${String(beneficiary)} and due_micros <> 0
-      and (due_micros < 0 or (set_aside_at <= ${before} and (held_until is null or held_until <= ${now})))
+      and (due_micros < 0 or (set_aside_at <= ${before} and (held_until is null or held_until <= ${now})
+        and not account_id = any(${await debtors(transaction)}::text::bigint[])))
     order by due_micros limit ${SHARES_AT_ONCE}`;
-  const payers = [...new Set(rows.map((row) => row.account_id))];
-  const debtors = await transaction<{ account_id: bigint }[]>`
-    select account_id from account_debts
-    where owed_micros > 0 and account_id = any(${arrayLiteral(payers)}::text::bigint[])`;
-  const owing = new Set(debtors.map((row) => row.account_id));
-  const byBucket = Map.groupBy(
-    rows.filter((row) => row.due_micros < 0n || !owing.has(row.account_id)),
-    (row) => row.bucket,
-  );
+  const byBucket = Map.groupBy(rows, (row) => row.bucket);
   return [...byBucket]
     .sort(([a], [b]) => a - b)
     .map(([bucket, of]) => ({ bucket, calls: of.map((row) => row.call_id) }));
