@@ -23,6 +23,7 @@ import { until } from './until.fixture.ts';
 
 const PROGRAMS = isDeep ? 500 : 5;
 const ACTS = 150;
+const MOST_ROUNDS = 5;
 const MAX_OUTSTANDING = 12;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -718,31 +719,33 @@ function assertQuietLogs(): void {
   }
 }
 
-test('whatever happens, the provider and the books agree', async (t) => {
-  const { FIRE_SEED: seed, FIRE_PATH: path } = process.env;
-  await fc.assert(
-    fc.asyncProperty(fc.array(act, { minLength: ACTS, maxLength: ACTS }), async (program) => {
-      agents = [];
-      challenges = [];
-      const scene = new Scene();
-      for (const one of program) await scene.perform(one);
-      await settle(scene);
-      assert.deepEqual(troubles, []);
-      await judge();
-      await judgeAgents();
-      assertQuietLogs();
-    }),
-    {
-      numRuns: PROGRAMS,
-      endOnFailure: true,
-      ...(seed === undefined ? {} : { seed: Number(seed) }),
-      ...(path === undefined ? {} : { path }),
-    },
-  );
+const anyProgram = fc.asyncProperty(fc.array(act, { minLength: ACTS, maxLength: ACTS }), async (program) => {
+  agents = [];
+  challenges = [];
+  const scene = new Scene();
+  for (const one of program) await scene.perform(one);
+  await settle(scene);
+  assert.deepEqual(troubles, []);
+  await judge();
+  await judgeAgents();
+  assertQuietLogs();
+});
+
+/** Whether the programs so far have met everything that they are meant to meet. */
+function hasMetAll(): boolean {
   seen.refunds = objects('refund.created').length;
   seen.disputes = objects('charge.dispute.created').length;
+  const { opened, paid, calls, refunds, disputes } = seen;
+  return opened >= 8 && paid >= 6 && calls >= 3 && refunds >= 2 && disputes >= 1;
+}
+
+test('whatever happens, the provider and the books agree', async (t) => {
+  const { FIRE_SEED: seed, FIRE_PATH: path } = process.env;
+  const again = { ...(seed !== undefined && { seed: Number(seed) }), ...(path !== undefined && { path }) };
+  // How often a program comes to a call is up to its seed, so more of them run when the first have missed something.
+  for (let round = 1; round === 1 || (round <= MOST_ROUNDS && !hasMetAll()); round += 1)
+    await fc.assert(anyProgram, { numRuns: PROGRAMS, endOnFailure: true, ...again });
+  const metAll = hasMetAll();
   t.diagnostic(JSON.stringify(seen));
-  // It has been through all of it; how often is up to the seed.
-  assert(seen.opened >= 8 && seen.paid >= 6 && seen.calls >= 3, JSON.stringify(seen));
-  assert(seen.refunds >= 2 && seen.disputes >= 1, JSON.stringify(seen));
+  assert(metAll || path !== undefined, JSON.stringify(seen));
 });
