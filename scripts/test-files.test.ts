@@ -132,7 +132,8 @@ test('the runner touches no database for files that need none', async () => {
 
 describe('a file that', () => {
   const run = (text: string, timeoutMs = 20_000) => {
-    const file = write(`${Math.random()}.test.ts`, `import { test, after } from 'node:test';\n${text}`);
+    const imports = "import { test, describe, before, beforeEach, after } from 'node:test';";
+    const file = write(`${Math.random()}.test.ts`, `${imports}\n${text}`);
     const signal = new AbortController().signal;
     return runTestFile(file, `${file}.tally`, { cwd: folder, environment: process.env, timeoutMs, signal });
   };
@@ -146,6 +147,44 @@ describe('a file that', () => {
     assert.deepEqual([ran.passed, ran.failed], [1, ['b']]);
     assert.match(ran.reasons.get('b') ?? '', /^Error: no/);
     assert.match(ran.output, /Error: no/);
+  });
+  test('fails out of a timer, or by a promise that nobody awaits, says which test did so', async () => {
+    const { passed, failed, reasons } = await run(
+      `const soon = () => new Promise((resolve) => setTimeout(resolve, 100));
+      test('a', async () => { setTimeout(() => { throw new Error('late'); }, 10); await soon(); });
+      test('b', async () => { await null; Promise.reject(new Error('not awaited')); await soon(); });
+      test('c', soon);`,
+    );
+    assert.deepEqual([passed, failed], [1, ['a', 'b']]);
+    assert.match(reasons.get('a') ?? '', /late/);
+    assert.match(reasons.get('b') ?? '', /not awaited/);
+  });
+  test('has a suite within a suite runs the hooks of each where they belong, also after it has waited', async () => {
+    const { passed, failed } = await run(
+      `const ran = [];
+      describe('outer', async () => {
+        await null;
+        before(() => ran.push('outer'));
+        describe('inner', () => {
+          beforeEach(() => ran.push('each'));
+          test('a', () => ran.push('a'));
+        });
+        test('b', () => ran.push('b'));
+      });
+      test('c', () => { if (ran.join() !== 'outer,each,a,b') throw new Error(ran.join()); });`,
+    );
+    assert.deepEqual([passed, failed], [3, []]);
+  });
+  test('runs without being followed from promise to promise, which takes longer than most tests', async () => {
+    const { failed } = await run(
+      `const { executionAsyncId } = await import('node:async_hooks');
+      const ids = new Set();
+      test('a', async () => {
+        for (let at = 0; at < 3; at += 1) { await null; ids.add(executionAsyncId()); }
+        if (ids.size !== 1) throw new Error('every promise has an id');
+      });`,
+    );
+    assert.deepEqual(failed, []);
   });
   test('has no test has failed', async () => {
     assert.deepEqual((await run('')).failed, ['has no test']);

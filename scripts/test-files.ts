@@ -19,7 +19,7 @@ const DEEP_PART = 'apps/shop/test/fire/depth.fixture.ts';
 const OF_PROCESS =
   /\bmock\.timers\.|\bmock\.method\(globalThis\b|\bprocess\.env\b\S* = |\bObject\.assign\(process\.env\b|\bglobalThis\.\w+ = |\bprocess\.chdir\(/;
 /** Files that run in one process. What they leave behind in it adds up. */
-const MAX_BATCH = 8;
+const MAX_BATCH = 12;
 const BATCHES_PER_LANE = 4;
 
 export interface TestFile {

@@ -100,6 +100,7 @@ function runTests(args: readonly string[], tallyFile: string, options: RunOption
   return runProcess(
     [
       '--disable-warning=ExperimentalWarning',
+      ...['--import', join(import.meta.dirname, 'test-context.ts')],
       // A replica that a test lets die keeps its sockets, so the process is ended when the tests of its file are done.
       '--test-force-exit',
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
