@@ -214,6 +214,27 @@ describe('a file that', () => {
   });
 });
 
+test('what an import leads to is looked for by one process, and taken from it by those that follow', async () => {
+  const money = join(ROOT, 'packages/core/src/ledger/money.test.ts');
+  const file = join(folder, 'imports.json');
+  const environment = { ...process.env, TEST_IMPORTS: file };
+  const { signal } = new AbortController();
+  const run = (tally: string) =>
+    runTestFile(money, join(folder, tally), { cwd: ROOT, environment, timeoutMs: 60_000, signal });
+
+  assert.deepEqual((await run('first')).failed, []);
+  const found = readFileSync(file, 'utf8');
+  assert.match(found, /\/ledger\/money\.ts"/);
+  assert(
+    !found.includes(pathToFileURL(tmpdir()).href),
+    'what lies elsewhere may be another file the next time',
+  );
+  assert.deepEqual((await run('second')).failed, []);
+  assert.equal(readFileSync(file, 'utf8'), found);
+  writeFileSync(file, found.replaceAll('/ledger/money.ts"', '/ledger/nowhere.ts"'));
+  assert.match((await run('third')).output, /nowhere\.ts/);
+});
+
 describe('files that share a process', () => {
   const run = async (texts: readonly string[], timeoutMs = 20_000) => {
     const files = texts.map((text) =>

@@ -101,6 +101,7 @@ function runTests(args: readonly string[], tallyFile: string, options: RunOption
     [
       '--disable-warning=ExperimentalWarning',
       ...['--import', join(import.meta.dirname, 'test-context.ts')],
+      ...['--import', join(import.meta.dirname, 'test-imports.ts')],
       // A replica that a test lets die keeps its sockets, so the process is ended when the tests of its file are done.
       '--test-force-exit',
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],

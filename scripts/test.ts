@@ -180,8 +180,9 @@ async function runJobs(queue: Job[], variablesFor: (job: Job) => Promise<Variabl
   for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift()) {
     const own = {
       ...process.env,
-      // Every process loads the same thousand modules, so they are compiled once for all of them.
+      // Every process loads the same thousand modules, so they are found and compiled once for all of them.
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      TEST_IMPORTS: join(folder, 'imports.json'),
       ...(isDeep ? { TEST_DEEP: '1' } : {}),
     };
     const database = await variablesFor(job);
