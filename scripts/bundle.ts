@@ -7,7 +7,7 @@
  * With `--here=server` or `--here=sandbox` the folder is for the commands of this repository, which start from it
  * (`packages/process/src/built.mjs`): the files of others' packages are read where they are installed. The sandbox has the server in it.
  */
-import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -319,18 +319,25 @@ async function bundle(into: string, contents: Contents): Promise<void> {
   }
   // It says that these are modules: Node would look for that in each of them.
   write('package.json', `${JSON.stringify({ ...packed(), bin }, null, 2)}\n`);
-  if (wayHere !== null) return linkTools(folders, into);
+  if (wayHere !== null) {
+    const patterns = folders.map((folder) => `${folder}/tools/*`);
+    return linkTools(globSync(patterns, { cwd: ROOT }), { from: ROOT, into });
+  }
   const inside = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
   write('THIRD-PARTY-LICENSES.txt', `${licences(inside)}\n`);
   write('README.md', readText(`${SHOP}/README.md`));
 }
 
-/** Tools are installed on first use: once for this repository and every bundle of it. */
-function linkTools(folders: readonly string[], into: string): void {
-  const patterns = folders.map((folder) => `${folder}/tools/*`);
-  for (const tool of globSync(patterns, { cwd: ROOT })) {
+/**
+ * Has a bundle use tools where they are: they are installed on first use, once for a repository and every bundle of it.
+ *
+ * @param tools their folders, such as `packages/process/tools/postgres`: the same in both
+ */
+export function linkTools(tools: readonly string[], { from, into }: { from: string; into: string }): void {
+  for (const tool of tools) {
+    rmSync(join(into, tool), { recursive: true, force: true });
     mkdirSync(dirname(join(into, tool)), { recursive: true });
-    symlinkSync(join(ROOT, tool), join(into, tool), 'junction');
+    symlinkSync(join(from, tool), join(into, tool), 'junction');
   }
 }
 

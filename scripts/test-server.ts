@@ -1,6 +1,7 @@
 /** The server that tests start as a process of its own: bundled once for all of them, as its package is, since half of a start is the loading of single files. */
-import { globSync, rmSync, symlinkSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import { linkTools } from './bundle.ts';
 import { type RunOptions, runProgram } from './test-process.ts';
 
 /**
@@ -18,10 +19,6 @@ export async function bundleServer(into: string, options: RunOptions): Promise<R
     );
     return {};
   }
-  // Tools are installed on first use: once for this repository and every bundle of it.
-  for (const tool of globSync('packages/*/tools/*', { cwd: into })) {
-    rmSync(join(into, tool), { recursive: true });
-    symlinkSync(join(options.cwd, tool), join(into, tool), 'dir');
-  }
+  linkTools(globSync('packages/*/tools/*', { cwd: into }), { from: options.cwd, into });
   return { TEST_SERVER_PROGRAM: join(into, 'apps/shop/src/main.js') };
 }
