@@ -60,6 +60,29 @@ export const YIELD_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/yield/src/solana/moves.ts',
+    tests: ['packages/yield/src/solana/book.test.ts'],
+    bugs: [
+      [
+        'WHERE NOT EXISTS (SELECT 1 FROM solana_yield_fees WHERE wallet',
+        'WHERE true OR EXISTS (SELECT 1 FROM solana_yield_fees WHERE wallet',
+      ],
+    ],
+  },
+  {
+    file: 'packages/yield/src/solana/fees.ts',
+    tests: ['packages/yield/src/solana/book.test.ts'],
+    bugs: [['      await sql.begin((transaction) => match(transaction, wallet));\n', '']],
+  },
+  {
+    file: 'packages/yield/src/solana/book.ts',
+    tests: ['packages/yield/src/solana/book.test.ts'],
+    bugs: [
+      ['if (wallet !== undefined) await fees.match(transaction, wallet);', ';'],
+      ['if (!isKept && (move !== null ||', 'if (!isAlone && (move !== null ||'],
+    ],
+  },
+  {
     file: 'packages/yield/src/solana/nodes.ts',
     tests: ['packages/yield/src/solana/nodes.test.ts'],
     bugs: [
