@@ -27,7 +27,7 @@ export async function setCreditsStage() {
 
   async function revenueMicros(): Promise<bigint> {
     const id = String(HOUSE_ACCOUNTS.revenue_credits);
-    const [row] = await database.sql<{ micros: bigint }[]>`
+    const [row] = await database.patient<{ micros: bigint }[]>`
       select coalesce(sum(case when credit_account = ${id} then amount_micros else -amount_micros end), 0)::bigint
         as micros
       from ledger_transfers where phase in (1, 3) and ${id} in (credit_account, debit_account)`;
@@ -68,7 +68,7 @@ export async function setCreditsStage() {
     moved: async (): Promise<bigint> => (await revenueMicros()) - before.revenueMicros,
     held: async (key: string): Promise<bigint> => balanceOf(database.sql, await accountOf(database.sql, key)),
     async calls() {
-      const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
+      const rows = await database.patient<{ state: number; count: number; micros: bigint }[]>`
         select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
         where not id = any(${before.calls as string[]}::uuid[]) group by state`;
       const of = (state: number) => rows.find((row) => row.state === state);
@@ -90,7 +90,7 @@ export async function setCreditsStage() {
     async reset(): Promise<void> {
       script.runs = 0;
       script.during = async () => {};
-      const calls = await database.sql<{ id: string }[]>`select id from calls`;
+      const calls = await database.patient<{ id: string }[]>`select id from calls`;
       before = { revenueMicros: await revenueMicros(), calls: calls.map(({ id }) => id) };
     },
     async close(): Promise<void> {

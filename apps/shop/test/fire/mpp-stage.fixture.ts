@@ -135,8 +135,8 @@ export async function setStage(world: MppWorld, method: Method) {
       script.during = async () => {};
       if (otherwise !== null) await stage.restart();
       // What has come to its end is not looked at again, and meets no fault of somebody else.
-      await database.sql`update settlements set final_at = now() where final_at is null`;
-      const calls = await database.sql<{ id: string }[]>`select id from calls`;
+      await database.patient`update settlements set final_at = now() where final_at is null`;
+      const calls = await database.patient<{ id: string }[]>`select id from calls`;
       before = { movedUnits: await world.holds(recipient, method), calls: calls.map(({ id }) => id) };
     },
     unpaid: (asking: { body?: string } = {}): Promise<Response> =>
@@ -208,13 +208,13 @@ export async function setStage(world: MppWorld, method: Method) {
     /** Lets the jobs do what is left to do. What is held has its time; the test does not wait for it. */
     async rest(): Promise<void> {
       for (let round = 0; round < 2; round += 1) {
-        await database.sql`update settlements set next_at = now() where final_at is null`;
+        await database.patient`update settlements set next_at = now() where final_at is null`;
         for (const name of ['resume-relayers', 'reconcile-calls', 'finish-settlements', 'pay-refunds'])
           await here.app.jobs.find((job) => job.name === name)?.run();
       }
     },
     async calls() {
-      const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
+      const rows = await database.patient<{ state: number; count: number; micros: bigint }[]>`
         select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
         where not id = any(${before.calls as string[]}::uuid[]) group by state`;
       const of = (state: number) => rows.find((row) => row.state === state);

@@ -124,9 +124,9 @@ export async function setStage() {
       aheadMs = 0;
       if (otherwise !== null) await stage.restart();
       // What has come to its end is not looked at again, and meets no fault of somebody else.
-      await database.sql`update settlements set final_at = now() where final_at is null`;
-      const calls = await database.sql<{ id: string }[]>`select id from calls`;
-      const refunds = await database.sql<{ call_id: string }[]>`select call_id from refunds`;
+      await database.patient`update settlements set final_at = now() where final_at is null`;
+      const calls = await database.patient<{ id: string }[]>`select id from calls`;
+      const refunds = await database.patient<{ call_id: string }[]>`select call_id from refunds`;
       before = {
         movedUnits: await way.holds(recipient),
         calls: calls.map(({ id }) => id),
@@ -235,13 +235,13 @@ export async function setStage() {
       }
     },
     async refunds(): Promise<{ owed: number; paid: number }> {
-      const [row] = await database.sql<{ owed: number; paid: number }[]>`
+      const [row] = await database.patient<{ owed: number; paid: number }[]>`
         select count(*) filter (where state = 0)::integer as owed, count(*) filter (where state = 1)::integer as paid
         from refunds where not call_id = any(${before.refunds as string[]}::uuid[])`;
       return { owed: row?.owed ?? 0, paid: row?.paid ?? 0 };
     },
     async calls() {
-      const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
+      const rows = await database.patient<{ state: number; count: number; micros: bigint }[]>`
         select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
         where not id = any(${before.calls as string[]}::uuid[]) group by state`;
       const of = (state: number) => rows.find((row) => row.state === state);

@@ -1108,7 +1108,7 @@ describe('a transfer that the payer made by itself', { concurrency: 4 }, () => {
         assert.equal((await stage.balanceOf(payer.address)) - held, sentBack);
         const { capturedMicros } = await stage.calls();
         assert.equal(capturedMicros, await stage.moved(), 'all that came is booked');
-        const { house, ...books } = await proveBooks(stage.database.sql);
+        const { house, ...books } = await proveBooks(stage.database.patient);
         assert(books.balanced, JSON.stringify(books.checks.filter(({ ok }) => !ok)));
         const net = new Map(house.map(({ account, netMicros }) => [account, netMicros]));
         const kept = PRICE.nickel + above - sentBack;
@@ -1123,9 +1123,9 @@ describe('a transfer that the payer made by itself', { concurrency: 4 }, () => {
         );
         assert.equal((await stage.present(hash)).text, '200 again');
         // One unit more in the books than on the chain is found.
-        await stage.database.sql`update settlements set amount_units = amount_units + 1`;
+        await stage.database.patient`update settlements set amount_units = amount_units + 1`;
         assert.match((await stage.audit()).findings.join(), /booked with 1 units more/);
-        assert.equal((await proveBooks(stage.database.sql)).balanced, false);
+        assert.equal((await proveBooks(stage.database.patient)).balanced, false);
       } finally {
         await stage.close();
         await own.stop();

@@ -231,8 +231,8 @@ export async function setStage(options: {
       await fetch(`${facilitator.url}/__control`, { method: 'DELETE' });
       if (otherwise !== null) await stage.restart();
       // What has come to its end is not looked at again, and meets no fault of somebody else.
-      await database.sql`update settlements set final_at = now() where final_at is null`;
-      const calls = await database.sql<{ id: string }[]>`select id from calls`;
+      await database.patient`update settlements set final_at = now() where final_at is null`;
+      const calls = await database.patient<{ id: string }[]>`select id from calls`;
       before = { movedUnits: await stage.balanceOf(recipient), calls: calls.map(({ id }) => id) };
     },
     /** The process of `here` ends between two steps: it writes nothing more, and its connections break. */
@@ -289,7 +289,7 @@ export async function setStage(options: {
 
     /** How many calls since then are in each state, and what the captured ones cost. */
     async calls() {
-      const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
+      const rows = await database.patient<{ state: number; count: number; micros: bigint }[]>`
         select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
         where rail = 'x402' and not id = any(${before.calls as string[]}::uuid[]) group by state`;
       const of = (state: number) => rows.find((row) => row.state === state);
@@ -328,11 +328,11 @@ export async function setStage(options: {
           refundKeySolana: null,
         },
         {
-          sql: database.sql,
+          sql: database.patient,
           baseUrl: here.url,
           secrets: secretsOf(['of the audit']),
           sandbox: false,
-          gas: createGasTanks({ sql: database.sql, nowMs, report: () => {} }),
+          gas: createGasTanks({ sql: database.patient, nowMs, report: () => {} }),
           nowMs,
           report: () => {},
         },
