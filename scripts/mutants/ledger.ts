@@ -139,6 +139,30 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
+    file: 'packages/core/src/ledger/one-commit.ts',
+    tests: ['packages/core/src/ledger/one-commit.test.ts'],
+    bugs: [['if (!isDistributed || MADE_ONE', 'if (MADE_ONE']],
+  },
+  {
+    file: 'packages/core/src/ledger/ledger.ts',
+    tests: ['packages/core/src/ledger/one-commit.test.ts'],
+    bugs: [
+      ['  await commitAsOne(transaction, distribution);\n  const [row]', '  const [row]'],
+      ['  await commitAsOne(transaction, distribution);\n  const places', '  const places'],
+      ['      await commitAsOne(transaction, distribution);\n      const [result]', '      const [result]'],
+    ],
+  },
+  {
+    file: 'packages/core/src/ledger/heard-transfers.ts',
+    tests: ['packages/core/src/ledger/one-commit.test.ts'],
+    bugs: [['    await commitAsOne(transaction, { isDistributed: true });\n', '']],
+  },
+  {
+    file: 'packages/core/src/keys/keys.ts',
+    tests: ['packages/core/src/ledger/one-commit.test.ts'],
+    bugs: [['  await commitAsOne(transaction, { isDistributed: true });\n', '']],
+  },
+  {
     file: 'packages/core/src/ledger/heard-transfers.ts',
     tests: ['packages/core/src/ledger/bucket-turns.test.ts'],
     bugs: [
