@@ -26,7 +26,11 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
       ["sqlFunction('ledger_carry')", "sqlFunction('calls_carry')"],
       ["sqlFunction('calls_carry')", "sqlFunction('ledger_carry')"],
       ['    await keepTransfers(transaction, week);\n    await keepErasures', '    await keepErasures'],
-      ['    if (held === undefined) return false;\n', ''],
+      [
+        '    if (held === undefined) return false;\n',
+        '',
+        'Whoever comes second finds no table of what stays, and ends with that error.',
+      ],
       ['  const after = await blockerOf(pools.patient, week);', '  const after = null as string | null;'],
       [
         '  await syncFolder(folder);\n',
@@ -62,9 +66,15 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     tests,
     bugs: [
       [' or c.shared or ', ' or '],
+      ["which === 'calls' ? '' : \"t.code = 'call' and \"", "''"],
       ['      or exists (select 1 from named n where n.account_id = c.account_id and n.id = c.id)\n', ''],
       ['      or c.state = 2 and exists (', '      or false and exists ('],
     ],
+  },
+  {
+    file: 'packages/core/src/ledger/functions/ledger_carry.sql',
+    tests,
+    bugs: [["WHERE t.code = 'call' AND NOT EXISTS", 'WHERE NOT EXISTS']],
   },
   {
     file: `${history}/blockers.ts`,

@@ -516,6 +516,81 @@ test('a week waits for what is open in it, and does not hold up the one after it
   await provenSums();
 });
 
+/** The patient connections, on which something happens each time before one thing is done. */
+const patientAfter = (name: 'begin' | 'unsafe', happens: () => Promise<void>) =>
+  new Proxy(database.patient, {
+    get: (pool, asked) =>
+      asked !== name
+        ? Reflect.get(pool, asked)
+        : async (...given: unknown[]) => {
+            await happens();
+            return Reflect.apply(Reflect.get(pool, name), pool, given);
+          },
+  });
+const archiveOn = (
+  patient: TestDatabase['patient'],
+  report: (week: string, step: ArchiveStep, detail?: string) => void,
+) => {
+  const pools = { sql: database.sql, patient };
+  return archiveWeeks({ pools, nowMs: () => dueMs, historyDays: HISTORY_DAYS, folder, report }, () => true);
+};
+
+test('a transfer that is no call’s, and comes to a week while it is archived, stays in the database and counts once', async () => {
+  const { week } = await nextWeek();
+  await settle();
+  const weekMs = nowMs;
+  // Its day is open; its cause gave it an id of that week by chance.
+  nowMs += 3 * DAY_MS;
+  const ids: string[] = [];
+  const grantLate = async () => {
+    const id = newTransferId(weekMs);
+    const granted = { phase: 'posted', side: 'credit', house: 'operator_grants' } as const;
+    await ledger.transfer({ ...granted, id, accountId: account, amountMicros: 5n, code: 'operator_grant' });
+    ids.push(id);
+  };
+  let isKept = false;
+  const patient = patientAfter('unsafe', async () => {
+    if (isKept && ids.length === 0) await grantLate();
+  });
+  const written = archiveOn(patient, (_, step) => {
+    isKept ||= step === 'kept';
+    if (step === 'written') throw new Error('stopped');
+  });
+  await assert.rejects(written, AggregateError);
+  await grantLate();
+  assert.equal(ids.length, 2);
+  const sums = await provenSums();
+  await leaseIsOver();
+  assert.deepEqual(await archive(), [week.name]);
+  const there = await idsOf('ledger_transfers', week);
+  for (const id of ids) assert(there.includes(id), 'no cause is ever applied twice');
+  assert.deepEqual(await provenSums(), sums);
+  await settle();
+});
+
+test('a call that begins between the look at a week and its seal is seen, and the week waits for it', async () => {
+  const { week } = await nextWeek();
+  await settle();
+  const open = callOf();
+  let isBegun = false;
+  const patient = patientAfter('begin', async () => {
+    if (isBegun) return;
+    isBegun = true;
+    nowMs += 3 * DAY_MS;
+    assert.equal((await calls.begin(open)).status, 'authorized');
+  });
+  const told: (string | undefined)[] = [];
+  assert.deepEqual(await archiveOn(patient, (_, ...what) => void told.push(...what)), []);
+  assert.deepEqual(told, ['waits', 'a call of it is open']);
+  assert.equal((await database.sql`select 1 from call_archives where week = ${week.name}`).length, 0);
+  await database.sql`update calls set begun_at = created_at where id = ${open.id}`;
+  const ended = await calls.finish({ ...open, capture: true, outcome: 'answered', answer: null });
+  assert.equal(ended.status, 'done', 'its week is not sealed');
+  await settle();
+  assert.deepEqual(await archive(), [week.name]);
+  await provenSums();
+});
+
 test('while somebody has a call to give its price back, its week is not sealed', async () => {
   const { week, plain } = await nextWeek();
   await settle();

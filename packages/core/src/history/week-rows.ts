@@ -109,6 +109,14 @@ async function storedColumns(transaction: Transaction, table: string): Promise<s
 }
 
 /**
+ * Which rows of a table `t` leave. A transfer that is no call's stays, and comes to a sealed week too: what is put aside need not have it yet.
+ */
+function leaving(which: 'calls' | 'transfers', kept: string): string {
+  const ofCalls = which === 'calls' ? '' : "t.code = 'call' and ";
+  return `${ofCalls}not exists (select 1 from ${kept} k where k.account_id = t.account_id and k.id = t.id)`;
+}
+
+/**
  * Reads the rows that leave, in the order of their keys, a group at a time.
  *
  * @param each called with each group, such as to renew a lease
@@ -130,7 +138,7 @@ export async function* leavingRows(
     await each();
     const rows = await sql.unsafe<(ArchiveRow & { place: string })[]>(`
       select ${list} from ${tables[which]} t
-      where not exists (select 1 from ${tables.kept[which]} k where k.account_id = t.account_id and k.id = t.id) ${after}
+      where ${leaving(which, tables.kept[which])} ${after}
       order by ${key.replaceAll(/\w+/g, 't.$&')} limit ${ROWS_AT_ONCE}`);
     const last = rows.at(-1);
     if (last === undefined) return;
@@ -167,13 +175,13 @@ export const NO_ROWS: Sums = { rows: 0n, captured: 0n, released: 0n, micros: 0n 
 /** What the rows that leave add up to, by the database. */
 export async function sumsLeaving(sql: Database, week: Week): Promise<Record<'calls' | 'transfers', Sums>> {
   const { calls, transfers, kept } = tablesOf(week);
-  const leaving = (table: string, of: string) =>
-    `from ${table} t where not exists (select 1 from ${of} k where k.account_id = t.account_id and k.id = t.id)`;
+  const from = (which: 'calls' | 'transfers', table: string) =>
+    `from ${table} t where ${leaving(which, kept[which])}`;
   const [ofCalls] = await sql.unsafe<{ rows: bigint; captured: bigint; released: bigint; micros: string }[]>(`
     select count(*) as rows, count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
-           coalesce(sum(price_micros) filter (where state = 1), 0)::text as micros ${leaving(calls, kept.calls)}`);
+           coalesce(sum(price_micros) filter (where state = 1), 0)::text as micros ${from('calls', calls)}`);
   const [ofTransfers] = await sql.unsafe<{ rows: bigint; micros: string }[]>(`
-    select count(*) as rows, coalesce(sum(amount_micros), 0)::text as micros ${leaving(transfers, kept.transfers)}`);
+    select count(*) as rows, coalesce(sum(amount_micros), 0)::text as micros ${from('transfers', transfers)}`);
   return {
     calls: { ...NO_ROWS, ...ofCalls, micros: BigInt(ofCalls?.micros ?? 0) },
     transfers: { ...NO_ROWS, ...ofTransfers, micros: BigInt(ofTransfers?.micros ?? 0) },
