@@ -251,6 +251,15 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [['and id = t.call_id offset 0', 'and id = t.call_id', ENDS_SOON]],
   },
   {
+    file: 'packages/core/src/recovery/recover.ts',
+    tests: costs,
+    bugs: [
+      ['and s.payer = $', 'and lower(s.payer) = $'],
+      ['where transaction = any($', 'where lower(transaction) = any($'],
+      ['[sent, sent.toLowerCase()]', '[sent]'],
+    ],
+  },
+  {
     file: 'packages/core/src/paid-call/functions/released_calls_drop.sql',
     tests: costs,
     bugs: [['c.id >= first_id AND c.id < last_id AND ', '']],

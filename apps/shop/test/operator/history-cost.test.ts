@@ -24,6 +24,11 @@ import { createCallStore } from '../../../../packages/core/src/paid-call/inside/
 import { createSettlementStore } from '../../../../packages/core/src/paid-call/inside/settlement-store.ts';
 import { SHARE_RULES } from '../../../../packages/core/src/paid-call/inside/share-rules.ts';
 import { measureServices } from '../../../../packages/core/src/paid-call/service-figures.ts';
+import {
+  planRecovery,
+  type RecoverParts,
+  type RecoveryPlan,
+} from '../../../../packages/core/src/recovery/recover.ts';
 import { SOLD_KEY_BOOKS } from '../../../../packages/core/src/sold-keys/books-rules.ts';
 import { SoldKeys } from '../../../../packages/core/src/sold-keys/sold-keys.ts';
 import { TOPUP_BOOKS } from '../../../../packages/core/src/topup/books-rules.ts';
@@ -349,4 +354,51 @@ test('released calls of a day leave, and of other weeks none is looked at', asyn
   assert.equal((await patient`select 1 from call_identities`).length, 0);
   // The calls of the week are looked through twice: the second time none is left.
   assert(rows <= 2 * OF_A_WEEK + 6 * released.count, `${rows} rows were looked at`);
+});
+
+test('what is found after a restore looks up each payment that went back by its payer, and each refund by its transaction', async () => {
+  const { patient } = database;
+  // Every third payment that is over went back once.
+  await patient`
+    insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, state, transaction, created_at, next_at, paid_at)
+    select account_id, call_id, network, asset, payer, amount_units, 'late', 1, 'back of ' || transaction, created_at, created_at, created_at
+    from settlements where state = 1 and substr(payer, 2)::integer % 6 = 0`;
+  await patient`insert into recoveries (found_at, reason, known_until) values (now(), 'restored', now())`;
+  await patient`vacuum analyze refunds, settlements`;
+  // Two that the books know, one of a payer whose call they know, and one of nobody.
+  const sent = (transaction: string, to: string, units = 1_000n) => ({
+    transaction,
+    to,
+    units,
+    callId: null,
+  });
+  const sentBack = [
+    ...[sent('back of tx6000', 'p6000'), sent('BACK OF TX6006', 'p6006')],
+    ...[sent('a', 'p6002'), sent('b', 'p6004', 999n), sent('c', 'nobody')],
+  ];
+  const paid = { came: [], plain: [], sentBack };
+  const parts: RecoverParts = {
+    sql: pools.sql,
+    sales: notAsked,
+    paidSince: async () => [{ network: NETWORK, rail: 'x402', paid, landsWithinMs: 0 }],
+    cards: null,
+    sellsWhatLasts: notAsked,
+    nowMs,
+  };
+  const [{ call_id: callId } = assert.fail()] = await patient<{ call_id: string }[]>`
+    select call_id from settlements where payer = 'p6002'`;
+  let plan = null as RecoveryPlan | null;
+  const rows = await rowsOf(async () => {
+    plan = await planRecovery(parts);
+  }, '^(settlements|refunds)$');
+  assert.deepEqual(plan?.sentBack, [{ callId, transaction: 'a' }]);
+  assert.deepEqual(
+    plan?.sales.map(({ payment, becomes }) => [payment, becomes]),
+    [
+      ['b', 'left'],
+      ['c', 'left'],
+    ],
+  );
+  // Refunds that are owed are compared with all that was sent.
+  assert(rows <= OPEN + 20, `${rows} rows were looked at`);
 });

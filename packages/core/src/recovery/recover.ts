@@ -3,6 +3,7 @@
  * know it; what was paid from credit is forgotten, and the credit is there again.
  */
 import type { Cards } from '../cards/cards.ts';
+import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { HOUSE_BUCKET } from '../ledger/buckets.ts';
@@ -198,10 +199,11 @@ async function sentOfDue(parts: RecoverParts, network: string, { sentBack }: Pai
   const due = await parts.sql<{ call_id: string; payee: string; amount_micros: bigint }[]>`
     select call_id, payee, amount_micros from refunds
     where network = ${network} and state = 0 order by created_at`;
+  const named = [...new Set(sentBack.flatMap(({ transaction: sent }) => [sent, sent.toLowerCase()]))];
   const known = new Set(
     (
       await parts.sql<{ transaction: string }[]>`
-        select transaction from refunds where network = ${network} and transaction is not null`
+        select transaction from refunds where transaction = any(${arrayLiteral(named)}::text::text[]) and network = ${network}`
     ).map(({ transaction }) => transaction.toLowerCase()),
   );
   const left = sentBack.filter(({ transaction }) => !known.has(transaction.toLowerCase()));
@@ -214,7 +216,10 @@ async function sentOfDue(parts: RecoverParts, network: string, { sentBack }: Pai
   return { refunds, left, isMoreOwed: due.length > refunds.length };
 }
 
-/** The newest call of a payer that cost what was sent back since. An operator had it refunded in the forgotten time. */
+/**
+ * The newest call of a payer that cost what was sent back since. An operator had it refunded in the forgotten time. Payers of EVM chains are
+ * kept in lower case, as they are told here, so that the key of a payer's calls finds them among all that was ever paid.
+ */
 async function knownCallOf(
   sql: Database,
   network: string,
@@ -223,7 +228,8 @@ async function knownCallOf(
 ): Promise<SentRefund | null> {
   const rows = await sql<{ call_id: string; asset: string; payer: string; pay_to: string }[]>`
     select s.call_id, s.asset, s.payer, s.pay_to from settlements s
-    where s.network = ${network} and s.state = 1 and (s.payer = ${to} or lower(s.payer) = ${to}) and s.amount_units = ${String(units)}
+    where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.payer = ${to}
+      and s.network = ${network} and s.state = 1 and s.amount_units = ${String(units)}
       and s.call_id = coalesce(${named}::uuid, s.call_id)
       and not exists (select 1 from refunds r where r.account_id = s.account_id and r.call_id = s.call_id)
     order by s.created_at desc limit 1000`;
