@@ -409,4 +409,131 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
       ["const told = { 'idempotent-replayed': 'true', ", 'const told = { '],
     ],
   },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish.sql',
+    tests: [
+      'packages/core/src/paid-call/inside/measured-calls.test.ts',
+      'packages/core/src/paid-call/inside/call-batch.test.ts',
+    ],
+    bugs: [
+      [' AND c.id = x.id AND c.state = 0 OFFSET 0', ' AND c.id = x.id OFFSET 0'],
+      ['price_micros = coalesce(x.taken, c.price_micros)', 'price_micros = c.price_micros'],
+      ['reserved_micros = CASE WHEN x.taken IS NOT NULL THEN c.price_micros END', 'reserved_micros = NULL'],
+      ['CASE WHEN x.phase = 3 THEN p_taken[x.ord] END AS taken', 'p_taken[x.ord] AS taken'],
+      ['AND t.amount_micros = c.price_micros AND t.debit_account', 'AND t.debit_account'],
+      ['      WHERE phase = 3 GROUP BY account_id, service', '      GROUP BY account_id, service'],
+      ['spent_micros = s.spent_micros + excluded.spent_micros', 'spent_micros = excluded.spent_micros'],
+      ['less := less + r.reserved;', 'less := less + r.price;'],
+      ['taken := taken + r.price; left_micros', 'taken := taken + r.reserved; left_micros'],
+      ['left_micros := left_micros - r.price;', 'left_micros := left_micros - r.reserved;'],
+      ['      cur := r.account_id; less := 0; taken := 0;', '      cur := r.account_id; less := 0;'],
+      ['status[x.ord] = 0 AND x.phase = 3 AND x.answer', 'status[x.ord] = 0 AND x.answer'],
+      ['p_now + p_answer_ttl', 'p_now'],
+      ['WHEN r.state = r.phase - 2 THEN 0 ELSE 1 END', 'WHEN r.state IS NOT NULL THEN 0 ELSE 1 END'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish.sql',
+    tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
+    bugs: [
+      ['ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED', 'ORDER BY a.id FOR NO KEY UPDATE'],
+      ['WHERE all_held OR x.account = ANY (held)', 'WHERE true'],
+      ['status[x.ord] = 2 AND (x.account = ANY (held) OR a.left_micros IS NULL)', 'status[x.ord] = 2'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_apply.sql',
+    tests: ['packages/core/src/paid-call/inside/call-batch.test.ts'],
+    bugs: [
+      ['IF r.state IS DISTINCT FROM r.phase - 2 THEN f_status', 'IF r.state IS NULL THEN f_status'],
+      ['ELSIF r.call_cap < b_price[i] THEN', 'ELSIF r.call_cap <= b_price[i] THEN'],
+      ['ELSIF r.day_cap IS NOT NULL THEN ceiling[nf + i] := r.day_cap;', ''],
+      ['IF other.fingerprint <> r.fingerprint THEN b_status', 'IF false THEN b_status'],
+      ['IF other.state = 2 THEN', 'IF false THEN'],
+      ['b_status[i] := l_status[nf + i]; skip[nf + i] := true;', 'b_status[i] := l_status[nf + i];'],
+      [
+        'WHERE NOT skip[x.ord] AND f_phase[x.ord] = 3 AND x.status IS NOT NULL',
+        'WHERE NOT skip[x.ord] AND x.status IS NOT NULL',
+      ],
+      [
+        'WHERE NOT skip[x.ord] AND f_phase[x.ord] = 3 AND x.account >= 1000',
+        'WHERE f_phase[x.ord] = 3 AND x.account >= 1000',
+      ],
+      ['ELSIF r.id <> b_id[r.ord] THEN b_status[r.ord] := 21;', 'ELSE b_status[r.ord] := 21;'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_apply.sql',
+    tests: [
+      'packages/core/src/paid-call/settlements.test.ts',
+      'packages/core/src/paid-call/inside/payments-in-flight.test.ts',
+      'packages/core/src/paid-call/inside/finish-settlements.test.ts',
+    ],
+    bugs: [
+      [
+        'c.account_id = x.account AND c.id = x.id AND c.state = 0;',
+        'c.account_id = x.account AND c.id = x.id;',
+      ],
+      ['k_status[x.ord] = 0 AND c.state IS DISTINCT FROM 3', 'k_status[x.ord] = 0 AND c.state IS NULL'],
+      ['           x.status IS NOT NULL, x.dead_after,', '           true, x.dead_after,'],
+      ['c.state IS DISTINCT FROM CASE WHEN x.kept THEN 3 ELSE 0 END', '(c.state IN (0, 3)) IS NOT TRUE'],
+      ['SET state = CASE WHEN x.phase = 3 THEN 1 ELSE 2 END,', 'SET state = 1,'],
+      ['AND x.kept AND x.phase = 4\n', 'AND false\n'],
+      ['AND x.kept AND x.phase = 4\n', 'AND x.kept\n'],
+      ['transaction = coalesce(x.transaction, s.transaction)', 'transaction = s.transaction'],
+      ['WHERE NOT skip[x.ord] AND x.phase = 4 AND x.account < 1000', 'WHERE false'],
+      ['AND f_phase[x.ord] = 3 AND x.account >= 1000', 'AND f_phase[x.ord] = 3'],
+      ['OR r.moved_at >= b_since[i])', 'OR r.moved_at IS NOT NULL)'],
+      ['OR r.moved_at >= b_since[i])', 'OR false)'],
+      [
+        "p_now - interval '90 days'\n            AND s.state = 1 AND c.state = 1 AND c.outcome = 'answered')",
+        "p_now - interval '90 days'\n            AND s.state = 1 AND c.state = 1)",
+      ],
+      ['IF b_only_one[i] AND costs AND NOT b_known[i] THEN', 'IF b_only_one[i] AND costs THEN'],
+      ['costs := costs OR (r.costs_money AND is_open);', 'costs := costs OR r.costs_money;'],
+      ['ELSIF units + b_amount[i] > b_holds[i] THEN', 'ELSIF units > b_holds[i] THEN'],
+      [
+        "          AND NOT pg_try_advisory_xact_lock(hashtextextended('payment ' ||",
+        "          AND NOT pg_try_advisory_xact_lock_shared(hashtextextended('payment ' ||",
+        'The key of the identities decides who has a payment. The lock only spares whoever comes second the wait for the first.',
+      ],
+      [
+        "NOT pg_try_advisory_xact_lock(hashtextextended('payer ' ||",
+        "NOT pg_try_advisory_xact_lock_shared(hashtextextended('payer ' ||",
+      ],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_apply.sql',
+    tests: [
+      'packages/core/src/paid-call/inside/calls.test.ts',
+      'packages/core/src/paid-call/inside/call-batch.test.ts',
+    ],
+    bugs: [
+      ['    ORDER BY a.id FOR NO KEY UPDATE SKIP LOCKED);', '    ORDER BY a.id FOR NO KEY UPDATE);'],
+      [
+        'ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED);',
+        'ORDER BY c.id FOR NO KEY UPDATE OF c);',
+        'The database gives the wait up after half a second, and what is left of the batch is sent again: only time tells the two apart.',
+      ],
+      [
+        'ORDER BY c.id FOR NO KEY UPDATE OF c SKIP LOCKED);',
+        'ORDER BY c.id);',
+        'A transfer ends once: whoever comes second is refused by the ledger, and told so when it is asked again.',
+      ],
+      [
+        'f_account[i] <> ALL (held) THEN f_status[i] := 2; skip[i] := true;',
+        'f_account[i] <> ALL (held) THEN f_status[i] := 2;',
+      ],
+      [
+        'b_account[i] <> ALL (held) THEN b_status[i] := 30; skip[nf + i] := true;',
+        'false THEN b_status[i] := 30; skip[nf + i] := true;',
+      ],
+      [
+        "          AND NOT pg_try_advisory_xact_lock(hashtextextended('identity ' ||",
+        "          AND NOT pg_try_advisory_xact_lock_shared(hashtextextended('identity ' ||",
+        'The key of the identities decides who has a payment. The lock only spares whoever comes second the wait for the first.',
+      ],
+    ],
+  },
 ];

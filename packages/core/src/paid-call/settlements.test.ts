@@ -127,6 +127,58 @@ test('what was kept comes back whole', async () => {
   assert.equal(await replicas[0].lease(ACCOUNT, newTransferId(nowMs), 1_000), null);
 });
 
+/** What a call is by its row, what became of its payment, and whether its answer is there. */
+async function standingOf(callId: string) {
+  const [row] = await database.sql<{ state: number; settlement: number | null; answered: boolean }[]>`
+    select c.state, (select s.state from settlements s where s.call_id = c.id) as settlement,
+      exists (select 1 from call_answers a where a.account_id = c.account_id and a.id = c.id) as answered
+    from calls c where c.account_id = ${String(ACCOUNT)} and c.id = ${callId}`;
+  return row;
+}
+
+const ended = ({ callId }: Pick<Kept, 'callId'>, settled: { transaction: string } | null | undefined) =>
+  calls.finish({
+    id: callId,
+    accountId: ACCOUNT,
+    bucket: 0,
+    service: 'first-call',
+    priceMicros: 50_000n,
+    revenue: 'revenue_x402',
+    capture: settled !== undefined && settled !== null,
+    outcome: settled == null ? 'ENDED' : 'answered',
+    answer: null,
+    ...(settled === undefined ? {} : { settled: settled && { ...settled, blockNumber: 12n } }),
+  });
+
+test('only a call that is open is kept, and one that is kept ends with its payment alone', async () => {
+  const kept = await keep();
+  const open = { state: 3, settlement: 0, answered: true };
+  assert.equal((await ended(kept, undefined)).status, 'not_open', 'who does not know of its payment');
+  assert.deepEqual(await standingOf(kept.callId), open);
+  assert.equal((await ended(kept, { transaction: '0xaa' })).status, 'done');
+  const captured = { state: 1, settlement: 1, answered: true };
+  assert.deepEqual(await standingOf(kept.callId), captured);
+  assert.equal((await ended(kept, null)).status, 'not_open', 'it was captured');
+  const { payment, ...named } = kept;
+  const again = { id: named.callId, accountId: ACCOUNT, bucket: 0, rail: 'x402', payment, leaseMs: 0 };
+  const answer = { status: 200, headers: {}, body: '{}' };
+  assert.equal((await calls.keep({ ...again, answer })).status, 'not_open');
+  assert.deepEqual(await standingOf(kept.callId), captured);
+
+  const dead = await keep();
+  assert.equal((await ended(dead, null)).status, 'done');
+  assert.deepEqual(
+    await standingOf(dead.callId),
+    { state: 2, settlement: 2, answered: false },
+    'nobody paid it',
+  );
+  assert.equal((await calls.keep({ ...again, id: dead.callId, answer })).status, 'not_open');
+  assert.equal((await ended(dead, { transaction: '0xbb' })).status, 'not_open', 'it was released');
+  assert.equal((await standingOf(dead.callId))?.state, 2);
+  const spent = await database.sql`select 1 from call_spending where account_id = ${String(ACCOUNT)}`;
+  assert.equal(spent.length, 0, 'an account of the house has no cap that it would count against');
+});
+
 test('two replicas never lease the same, one by one or in bulk, until the lease is over', async () => {
   const kept = await Promise.all(Array.from({ length: 40 }, () => keep()));
   const [first] = kept;

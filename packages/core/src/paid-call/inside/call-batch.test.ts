@@ -292,6 +292,64 @@ test('a key that has been forgotten is revoked to whoever still knows it, also f
   }
 });
 
+const SETTINGS = { answerTtlMs: HOUR_MS, nowMs: START_MS, holder: 7n };
+
+test('what somebody else holds is left as it is and told so, and all else of the batch is done at once', async () => {
+  for (const world of worlds) {
+    await startAnew(world);
+    const { database, plainly, weekOf, apart = false } = world;
+    const apply = async (...acts: Pick<Act, 'kind' | 'call'>[]) => {
+      const works = acts.map((each) => workOf({ ...EVERYDAY, ...each }));
+      const outcomes = await applyCalls(database.commits, works, { ...SETTINGS, weekOf, apart }, plainly);
+      return outcomes.map(({ status }) => status);
+    };
+    await apply({ kind: 'begin', call: 0 }, { kind: 'begin', call: 1 });
+    const before = await accountsOf(database);
+    await database.sql.begin(async (another) => {
+      await another`select 1 from ledger_accounts where id = ${FIRST_ACCOUNT} for no key update`;
+      assert.deepEqual(
+        await apply(
+          ...([0, 1, 2 * KEYS.length] as const).map((call) => ({ kind: 'capture', call }) as const),
+          ...([KEYS.length, KEYS.length + 1] as const).map((call) => ({ kind: 'begin', call }) as const),
+        ),
+        ['locked', 'done', 'locked', 'locked', 'authorized'],
+      );
+    });
+    const [held, other] = await accountsOf(database);
+    assert.deepEqual(held, before[0]);
+    assert.deepEqual(other, { pending: 1n, posted: 2n });
+    assert.deepEqual(await apply({ kind: 'capture', call: 0 }), ['done']);
+  }
+});
+
+test('a call whose transfer is over another amount is ended by nobody', async () => {
+  for (const world of worlds) {
+    await startAnew(world);
+    const { database, plainly, weekOf, apart = false } = world;
+    const apply = (kind: Act['kind']) =>
+      applyCalls(
+        database.commits,
+        [workOf({ ...EVERYDAY, kind, call: 0 })],
+        { ...SETTINGS, weekOf, apart },
+        plainly,
+      );
+    await apply('begin');
+    await database.sql`update ledger_transfers set amount_micros = amount_micros + 1 where code = 'call'`;
+    const before = await accountsOf(database);
+    for (const kind of ['capture', 'release'] as const) await assert.rejects(apply(kind));
+    assert.deepEqual(await accountsOf(database), before);
+    const [call] = await database.sql<{ state: number }[]>`select state from calls`;
+    assert.equal(call?.state, 0);
+    await database.sql`update ledger_transfers set amount_micros = amount_micros - 1 where code = 'call'`;
+  }
+});
+
+async function accountsOf({ sql }: TestDatabase) {
+  const rows = await sql<{ pending: bigint; posted: bigint }[]>`
+    select debits_pending as pending, debits_posted as posted from ledger_accounts where not house order by id`;
+  return [...rows];
+}
+
 test('a plan that was made while the tables were empty still looks rows up by their key when they are not', async () => {
   const { database } = worlds[0] as World;
   await startAnew({ database, plainly: isPlain });

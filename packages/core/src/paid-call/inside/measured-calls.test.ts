@@ -127,6 +127,19 @@ test('what a call takes of its reserved price is booked, told and counted; the r
   await assertProven();
 });
 
+test('a call that is given back took nothing, whatever it had measured', async () => {
+  const account = await customer();
+  for (const takenMicros of [0n, 7n]) {
+    const call = callOf(account, 20n);
+    await calls.begin(call);
+    const given = await calls.finish({ ...releasing(call), takenMicros });
+    assert.deepEqual(given, { status: 'done', availableMicros: GRANTED });
+    const ended = (await rowsOf(account)).calls.find(({ id }) => id === call.id);
+    assert.deepEqual(ended, { id: call.id, state: 2, price_micros: 20n, reserved_micros: null });
+  }
+  await assertProven();
+});
+
 test('what was not taken can be reserved again by a call of the same commit', async () => {
   const account = await customer();
   const first = callOf(account, 30n);

@@ -140,6 +140,9 @@ test('what was released counts no more; what was refused counts until it is dead
   await settlements.markRefused(row as Parameters<SettlementStore['markRefused']>[0], 'POOR');
   assert.equal((await begin(here, payment(payer, 40n), () => 40n)).status, 'balance_exceeded');
   await end(here, refused, { capture: false, settled: null });
+  const left = await database.sql`
+    select 1 from payments_in_flight where call_id in (${released.id}, ${refused.id})`;
+  assert.equal(left.length, 0, 'nothing else would ever forget it');
   assert.equal((await begin(here, payment(payer, 40n), () => 40n)).status, 'authorized');
 });
 
