@@ -1,6 +1,6 @@
 /**
- * What may write on a worker and on the coordinator of a spread database makes its commit one. On one PostgreSQL that is seen by the table
- * that is written to for it: a statement that finds no row holds it until the commit all the same.
+ * Transactions that may write on a worker and on the coordinator of a spread database make their commit one. On one PostgreSQL that is seen by
+ * the table that is written to for it: a statement that finds no row holds it until the commit all the same.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
