@@ -185,7 +185,7 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/topup/books-rules.ts',
     tests: costs,
-    bugs: [['id = young.id offset 0', 'id = young.id']],
+    bugs: [['id = young.id offset 0', 'id = young.id', ENDS_SOON]],
   },
   {
     file: 'packages/core/src/paid-call/inside/settlement-leases.ts',
