@@ -20,7 +20,7 @@ import { createCallStore } from '../../../../packages/core/src/paid-call/inside/
 import { createEventLog } from '../../../../packages/core/src/webhooks/event-log.ts';
 import { tellOfLowBalances } from '../../../../packages/core/src/webhooks/low-balances.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { PRICE, sellCall } from './citus-money.fixture.ts';
+import { PRICE, sellShared } from './citus-money.fixture.ts';
 import { assertBooksClosed, balanceOf } from './money.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
@@ -71,17 +71,11 @@ const start = async () => {
   return server;
 };
 
-/** A call that was charged, of which another account has a share. */
+/** A call that was charged, of which the other account has a share. */
 function sell(customer: (typeof accounts)[number]): Promise<string> {
-  const { id: accountId, bucket } = customer;
-  return sellCall(pools, customer, async (callId) => {
-    const { sql } = pools;
-    const beneficiary = accounts.find(({ id }) => id !== accountId)?.id;
-    await sql`
-      insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros)
-      values (${bucket}, ${String(accountId)}, ${callId}, ${String(beneficiary)}, ${String(SHARE)})`;
-    await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${callId}`;
-  });
+  const beneficiary = accounts.find(({ id }) => id !== customer.id)?.id;
+  assert(beneficiary !== undefined);
+  return sellShared(pools, customer, { beneficiary, micros: SHARE });
 }
 
 /** A trial that has ended, and a webhook that wants to hear of refunds. */
@@ -172,7 +166,7 @@ test('what the coordinator hears of a refund on a worker is neither lost nor dou
   assert.equal(await balanceOf(pools.sql, first.id), GRANT);
   // These trials were given by nobody.
   await pools.sql`delete from trial_credits`;
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 });
 
 test('a price that an operator gives back to an account on a worker is heard of too', {
@@ -197,7 +191,7 @@ test('a price that an operator gives back to an account on a worker is heard of 
     assert.equal(told.length, 2, 'one for each of its calls');
     assert.equal(await balanceOf(pools.sql, account.id), GRANT);
   }
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 });
 
 test('a kept card is charged when a balance on a worker falls low, and a new version does not bring the trigger back that would let the call fail', {

@@ -38,6 +38,22 @@ export async function sellCall(
   return call.id;
 }
 
+/** A call that was charged, of which another account has a share. @returns its id */
+export function sellShared(
+  pools: Pools,
+  customer: { id: bigint; bucket: number },
+  { beneficiary, micros }: { beneficiary: bigint; micros: bigint },
+): Promise<string> {
+  const { id: accountId, bucket } = customer;
+  return sellCall(pools, customer, async (callId) => {
+    const { sql } = pools;
+    await sql`
+      insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros)
+      values (${bucket}, ${String(accountId)}, ${callId}, ${String(beneficiary)}, ${String(micros)})`;
+    await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${callId}`;
+  });
+}
+
 /**
  * Starts a server while the test holds something that a job of it wants, and kills it once the job waits for that.
  *

@@ -282,7 +282,7 @@ test('shares of calls on both workers are noted once and paid out together, once
   );
   assert.equal((await sql`select 1 from share_payouts`).length, 1);
   assert.equal(await shares.payOut(-1, 1), 0, 'once');
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 
   // What is taken back after it was paid out counts against the next.
   const [first] = customers;
@@ -308,7 +308,7 @@ test('shares of calls on both workers are noted once and paid out together, once
   assert.equal(await balanceOf(sql, owner.id), GRANT + SHARE * 4n);
   await sql`delete from call_shares where bucket = ${last.bucket} and amount_micros = 1`;
   await sql`delete from account_debts`;
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 });
 
 test('trials that ended are taken back on both workers, once, also by a server that is killed at it; bought credit is kept', {
@@ -381,5 +381,5 @@ test('trials that ended are taken back on both workers, once, also by a server t
   assert.equal(await expire(), 0, 'once');
   await sql`delete from trial_credits where account_id = ${String(bought.id)}`;
   await sql`insert into trial_days (day, granted_micros, trials) values (now()::date, ${String(GRANT * 2n)}, 2)`;
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 });

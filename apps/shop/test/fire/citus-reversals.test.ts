@@ -132,7 +132,7 @@ test('a dispute follows the credit to keys that were bought with it, and one tha
   assert.deepEqual(await Promise.all(all.map(held)), before);
   assert.equal(await owed(key), 0n);
   for (const each of all) assert.equal((await world.me(each)).status, 'active');
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 });
 
 test('shares of calls go back with the payment and come back with it, once, also by a server that is killed at it', {
@@ -173,12 +173,12 @@ test('shares of calls go back with the payment and come back with it, once, also
   assert.notEqual((await sql`select 1 from ledger_outbox`).length, 0, 'the note is still there');
   await hear();
   assert.equal(await due(), 0n);
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
   await hear();
   await world.control('POST', `/disputes/${id}`, { status: 'won' });
   await heard(payment);
   assert.equal(await due(), 100_000n);
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 
   // A payment that came back before a worker's note was heard takes none.
   const second = await paid(10);
@@ -190,5 +190,5 @@ test('shares of calls go back with the payment and come back with it, once, also
   await heard(second.payment);
   await hear();
   assert.equal(await due(), 150_000n);
-  await database.copied(assertBooksClosed);
+  await assertBooksClosed(database.sql);
 });

@@ -12,6 +12,7 @@ import {
   endPools,
 } from '../../../../packages/core/src/db/connection.ts';
 import { openGrants } from '../../../../packages/core/src/keys/grant.ts';
+import { programOf } from '../programs.fixture.ts';
 import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { until } from './until.fixture.ts';
 
@@ -19,21 +20,9 @@ const { CITUS_URL } = process.env;
 export const withoutCitus: string | false =
   CITUS_URL === undefined ? 'CITUS_URL names no coordinator of Citus' : false;
 
-/** The tables that are spread. */
-const SPREAD = [
-  'ledger_accounts',
-  'api_keys',
-  'calls',
-  'call_answers',
-  'ledger_transfers',
-  'call_identities',
-  'call_spending',
-  'call_shares',
-  'settlements',
-  'payments_in_flight',
-];
 /** The advisory lock of whoever has the cluster: a test that kills a worker would break off another one's. */
 const CLUSTER_LOCK = 8_499;
+const BOOKS = programOf('commands/books');
 const COMMAND = join(import.meta.dirname, '../../src/commands/distribute.ts');
 
 export interface Worker {
@@ -53,8 +42,6 @@ export interface SpreadDatabase {
    * @returns what it said
    */
   distribute(killAt?: string): Promise<string>;
-  /** All that there is, read by one session into tables of its own: a proof of the books reads them as one PostgreSQL's. */
-  copied<T>(read: (sql: Database) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -104,14 +91,6 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
     sql,
     workers,
     distribute: (killAt) => runCommand(url, killAt),
-    copied: (read) =>
-      on(url, async (session) => {
-        for (const table of SPREAD) {
-          await session.unsafe(`create temp table ${table} as select * from public.${table}`);
-          await session.unsafe(`analyze ${table}`);
-        }
-        return read(session);
-      }),
     async close() {
       await sql.end({ timeout: 1 });
       for (const node of nodes) {
@@ -156,6 +135,23 @@ export async function keysOnBothWorkers(
     await endPools(pools, 1);
   }
   return [...keys.values()];
+}
+
+/** Runs `npm run books` on a database. @returns what it said; its exit code is 0 */
+export function runBooks(environment: Record<string, string>): Promise<string> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BOOKS], {
+    env: { ...SURROUNDINGS, FAREBOX_SECRET: 'a-secret-of-the-tests-and-of-nothing-else', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += bytes));
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(said);
+      else reject(new Error(`the proof ended with ${code}: ${said}`));
+    });
+  });
 }
 
 /** Rolls back what a worker that was killed had prepared for a commit of several servers: a database is not dropped with it. */

@@ -30,7 +30,7 @@ export async function callsOf(sql: Database, accountId: bigint): Promise<CallRow
   return sql<CallRow[]>`
     select c.id, c.account_id, c.service, c.state, c.identity, c.price_micros,
            to_char(c.finished_at at time zone 'UTC', 'YYYY-MM-DD') as finished_day,
-           exists (select 1 from call_answers a where a.account_id = c.account_id and a.id = c.id) as kept
+           exists (select 1 from call_answers a where a.bucket = c.bucket and a.account_id = c.account_id and a.id = c.id) as kept
     from calls c where c.account_id = ${String(accountId)} order by c.created_at, c.id`;
 }
 

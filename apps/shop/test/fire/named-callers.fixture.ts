@@ -13,6 +13,8 @@ export interface NamedCallers {
   readonly sold: readonly string[];
   /** The longest time between two answers since it was asked for last, in milliseconds. */
   takeLongestGapMs(): number;
+  /** How often each code of an error was answered since it was asked for last. */
+  takeRefusals(): ReadonlyMap<string, number>;
   /** Asks once. */
   ask(name: string): Promise<Response>;
   /** One call, asked for by its name until it is answered. */
@@ -27,6 +29,7 @@ export function namedCallers(url: string, key: string): NamedCallers {
   const sold: string[] = [];
   let lastMs: number | null = null;
   let longestGapMs = 0;
+  let refusals = new Map<string, number>();
   const ask = (name: string) =>
     fetch(`${url}/x402/ping`, {
       method: 'POST',
@@ -40,6 +43,10 @@ export function namedCallers(url: string, key: string): NamedCallers {
       const response = await ask(name);
       const text = await response.text();
       assert([200, 409, 503].includes(response.status), text);
+      if (response.status !== 200) {
+        const { code } = JSON.parse(text) as { code: string };
+        refusals.set(code, (refusals.get(code) ?? 0) + 1);
+      }
       id = response.headers.get('x-call-id');
       return response.status === 200;
     };
@@ -58,6 +65,11 @@ export function namedCallers(url: string, key: string): NamedCallers {
       const gapMs = longestGapMs;
       [lastMs, longestGapMs] = [null, 0];
       return gapMs;
+    },
+    takeRefusals() {
+      const taken = refusals;
+      refusals = new Map();
+      return taken;
     },
     ask,
     buy,

@@ -24,6 +24,7 @@ const CARD_RULES: readonly Rule[] = [
                is distinct from (array[o.amount_micros],
                  case when o.credit_micros > o.amount_micros then array[o.credit_micros - o.amount_micros] else '{}' end,
                  0::bigint, o.account_id, o.account_id)) limit 1`,
+    together: {},
     say: (r) =>
       `${r.name} of ${r.amount_micros} is in state ${r.state}; its payments are ${r.payments}, its bonuses ${r.bonuses}`,
   },
@@ -48,6 +49,7 @@ const CARD_RULES: readonly Rule[] = [
                <> case o.state when 1 then o.credit_micros - o.amount_micros - o.bonus_taken_micros else 0 end
              or x.first_account <> o.account_id or x.last_account <> o.account_id
              or (o.state <> 1 and o.reversed_micros + o.bonus_taken_micros + o.lost_micros <> 0) limit 1`,
+    together: {},
     say: (r) =>
       `${r.name} of ${r.amount_micros}, of which ${r.reversed_micros} went back, is in state ${r.state}; clearing holds ${r.clearing} of it, promotions gave ${r.promotions}`,
   },
@@ -66,6 +68,7 @@ const CARD_RULES: readonly Rule[] = [
             ) c group by 1
           ) x on x.account_id = d.account_id
           where coalesce(d.owed_micros, 0) <> coalesce(x.claimed, 0) limit 1`,
+    together: {},
     say: (r) => `account ${r.account_id} owes ${r.owed_micros}; the receivables claim ${r.claimed}`,
   },
   {
@@ -78,6 +81,7 @@ const CARD_RULES: readonly Rule[] = [
             where account_id is not null and order_id is not null group by 1, 2
           ) o on o.account_id = x.account_id and o.name = x.name
           where coalesce(x.moved, 0) <> coalesce(o.taken, 0) and (o.account_id is not null or x.moved > 0) limit 1`,
+    together: {},
     say: (r) => `the keys of ${r.name} gave ${r.moved}; noted is ${r.taken}`,
   },
   {
@@ -94,6 +98,7 @@ const CARD_RULES: readonly Rule[] = [
           left join (select account_id, string_agg(cause, ', ') as causes from account_freezes group by 1) f
             on f.account_id = k.account_id
           where k.status <> 'revoked' and (k.status = 'frozen') <> (f.causes is not null) limit 1`,
+    together: {},
     say: (r) =>
       `key ${r.id} of account ${r.account_id} is ${r.status}; the account is frozen for ${r.causes}`,
   },
@@ -106,6 +111,7 @@ const CARD_RULES: readonly Rule[] = [
              or (o.state = 1 and o.account_id is null)
              or o.key_id in (select key_id from card_orders where key_id is not null group by 1 having count(*) > 1)
           limit 1`,
+    together: { api_keys: 'id in (select key_id from card_orders)' },
     say: (r) =>
       `order ${r.id} of account ${r.account_id} is in state ${r.state}, its key ${r.key_id} is of account ${r.key_account}`,
   },
@@ -113,6 +119,12 @@ const CARD_RULES: readonly Rule[] = [
 
 export const CARD_BOOKS: Audited = {
   rules: CARD_RULES,
+  namesAccounts: [
+    { table: 'card_orders', column: 'account_id' },
+    { table: 'account_debts', column: 'account_id' },
+    { table: 'account_freezes', column: 'account_id' },
+    { table: 'auto_recharges', column: 'account_id' },
+  ],
   totals: {
     cards: `
       select count(*) as orders, coalesce(sum(amount_micros), 0)::bigint as "paidMicros",

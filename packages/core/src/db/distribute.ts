@@ -16,7 +16,7 @@ import { bringSpreadTriggers, SQL_TEXTS, sqlFunctionsOfWeek } from './functions.
 import { inTurn } from './turns.ts';
 
 /** The tables that are spread by their bucket, each with the key that it gets: one that contains the bucket. */
-const SPREAD = [
+export const SPREAD = [
   { table: 'ledger_accounts', keys: { ledger_accounts_pkey: 'id', ledger_accounts_name_key: 'name' } },
   { table: 'api_keys', keys: { api_keys_pkey: 'id', api_keys_lookup_key: 'lookup' } },
   { table: 'calls', keys: { calls_pkey: 'account_id, id' } },
@@ -31,7 +31,7 @@ const SPREAD = [
   { table: 'auto_recharge_notices', keys: {} },
 ] as const;
 /** Tables without a bucket that these functions touch: each server has a copy, which all of them write together. */
-const COPIED = [
+export const COPIED = [
   'root_buyers',
   'lifted_bounds',
   'trial_credits',

@@ -2,6 +2,11 @@ import type { Audited } from '../ledger/rule.ts';
 
 /** Rules about keys and trial credit. Each query returns violations. */
 export const KEY_BOOKS: Audited = {
+  namesAccounts: [
+    { table: 'trial_claims', column: 'account_id' },
+    { table: 'trial_credits', column: 'account_id' },
+    { table: 'trial_credits', column: 'moved_from' },
+  ],
   rules: [
     {
       name: 'every key leads to an account, every trial has its grant',

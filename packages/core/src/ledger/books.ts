@@ -1,8 +1,10 @@
 import type { Database, Transaction } from '../db/connection.ts';
+import { isDistributed } from '../db/distribution.ts';
 import { houseAccountName } from './accounts.ts';
 import { type OpenDays, openDays } from './closed-days.ts';
 import { LEDGER_RULES } from './ledger-rules.ts';
-import type { Audited } from './rule.ts';
+import type { Audited, Rule } from './rule.ts';
+import { accountsAreThere, openSpreadBooks, type SpreadBooks } from './spread-books.ts';
 
 export interface BooksCheck {
   /** The rule, in words. */
@@ -98,21 +100,35 @@ export async function proveBooks(
     });
     return value as T;
   }
-  const checks: BooksCheck[] = [];
-  for (const rule of [...LEDGER_RULES, ...parts.flatMap(({ rules }) => rules)]) {
+  const spread = (await isDistributed(sql)) ? await openSpreadBooks(sql) : null;
+  /** @returns null when there is nothing to ask: a rule about closed days alone has nothing to ask of open ones */
+  async function check(rule: Rule): Promise<BooksCheck | null> {
     const query = open === null ? rule.sql : (rule.ofOpenDays?.(open.since) ?? rule.sql);
-    // A rule about closed days alone has nothing to ask of open ones.
-    if (query === '') continue;
-    const [row] = await (open === null
-      ? readAlone(sql, query, session)
-      : step((transaction) => transaction.unsafe<Record<string, unknown>[]>(query)));
-    checks.push({
-      name: rule.name,
-      ok: row === undefined,
-      finding: row === undefined ? null : rule.say(row),
-    });
+    if (query === '') return null;
+    for (const each of spread?.queriesOf(rule, query) ?? [query]) {
+      const look = async () => {
+        const rows = await (open === null
+          ? readAlone(sql, each, session)
+          : step((transaction) => transaction.unsafe<Record<string, unknown>[]>(each)));
+        return rows[0];
+      };
+      const row = await (spread === null ? look() : spread.surely(look));
+      if (row !== undefined) return { name: rule.name, ok: false, finding: rule.say(row) };
+    }
+    return { name: rule.name, ok: true, finding: null };
   }
-  return step((transaction) => sumsOf(transaction, parts, checks, open));
+  const checks: BooksCheck[] = [];
+  for (const rule of rulesOf(parts, spread !== null)) {
+    const checked = await check(rule);
+    if (checked !== null) checks.push(checked);
+  }
+  return reportOf(await sumsOf(step, parts, open, spread), checks, open);
+}
+
+function rulesOf(parts: readonly Audited[], isSpread: boolean): Rule[] {
+  const rules = [...LEDGER_RULES, ...parts.flatMap((part) => part.rules)];
+  if (isSpread) rules.push(...parts.flatMap((part) => part.namesAccounts ?? []).map(accountsAreThere));
+  return rules;
 }
 
 /**
@@ -140,32 +156,75 @@ async function readAlone(
 /** The proof was given up: somebody else has taken over. */
 export class ProofUnwanted extends Error {}
 
+interface Amounts {
+  house: readonly { account: bigint; net: bigint }[];
+  owed: bigint;
+  reserved: bigint;
+  transfers: bigint;
+}
+
+interface Sums {
+  /** Of one PostgreSQL one, of a database that is spread one of each part: what each says is of one snapshot. */
+  amounts: readonly Amounts[];
+  /** Transfers that are counted and not read. */
+  carried: bigint;
+  totals: Record<string, unknown>;
+}
+
+/** @param step reads in one snapshot */
 async function sumsOf(
-  transaction: Transaction,
+  step: <T>(read: (transaction: Transaction) => Promise<T>) => Promise<T>,
   parts: readonly Audited[],
-  checks: BooksCheck[],
   open: OpenDays | null,
-): Promise<Books> {
+  spread: SpreadBooks | null,
+): Promise<Sums> {
+  const carriedIn = open === null ? 'ledger_carried' : 'ledger_days';
+  if (spread === null)
+    return step(async (transaction) => ({
+      amounts: [await amountsOf(transaction, open, (query) => query)],
+      ...(await totalsOf(transaction, parts, { isOfDays: open !== null, carriedIn })),
+    }));
+  const amounts: Amounts[] = [];
+  for (const part of spread.parts)
+    amounts.push(await step((transaction) => amountsOf(transaction, open, part)));
+  // What is counted by day is counted on one PostgreSQL alone.
+  return {
+    amounts,
+    ...(await step((transaction) => totalsOf(transaction, parts, { isOfDays: false, carriedIn }))),
+  };
+}
+
+/** @param of what is read of, as a query: all, or a part */
+async function amountsOf(
+  transaction: Transaction,
+  open: OpenDays | null,
+  of: (query: string) => string,
+): Promise<Amounts> {
   // What closed days hold, or, where nothing is taken as given, what was carried of transfers that stand in files.
   const given =
     open === null
       ? `select account_id as account, credits_posted - debits_posted as amount from ledger_carried`
       : `select account_id, credits_posted - debits_posted from ledger_closed_balances`;
   const since = open === null ? '' : `and created_at >= ${open.since}`;
-  const house = await transaction.unsafe<{ account: bigint; net: bigint }[]>(`
+  const house = await transaction.unsafe<{ account: bigint; net: bigint }[]>(
+    of(`
       select account, sum(amount)::bigint as net from (
         ${given}
         union all
         select credit_account, amount_micros from ledger_transfers where phase in (1, 3) ${since}
         union all
         select debit_account, -amount_micros from ledger_transfers where phase in (1, 3) ${since}
-      ) entries (account, amount) where account < 1000 group by account order by account`);
-  const [customers] = await transaction<{ owed: bigint; reserved: bigint }[]>`
+      ) entries (account, amount) where account < 1000 group by account order by account`),
+  );
+  const [customers] = await transaction.unsafe<{ owed: bigint; reserved: bigint }[]>(
+    of(`
       select coalesce(sum(credits_posted - debits_posted), 0)::bigint as owed,
              coalesce(sum(debits_pending), 0)::bigint as reserved
-      from ledger_accounts where not house`;
+      from ledger_accounts where not house`),
+  );
   // But for those of calls that were begun and released on one day, which do not stay.
-  const [counted] = await transaction.unsafe<{ transfers: bigint }[]>(`
+  const [counted] = await transaction.unsafe<{ transfers: bigint }[]>(
+    of(`
       select (select count(*) from ledger_transfers where true ${since}) - 2 * (
         select count(*) from ledger_transfers e cross join lateral (
           select created_at from ledger_transfers t
@@ -173,32 +232,63 @@ async function sumsOf(
         ) t
         where e.phase = 4 ${since.replaceAll('created_at', 'e.created_at')}
           and (t.created_at at time zone 'UTC')::date = (e.created_at at time zone 'UTC')::date
-      ) + (select coalesce(sum(transfers), 0) from ${open === null ? 'ledger_carried' : 'ledger_days'})::bigint as transfers`);
+      ) as transfers`),
+  );
+  return {
+    house,
+    owed: customers?.owed ?? 0n,
+    reserved: customers?.reserved ?? 0n,
+    transfers: counted?.transfers ?? 0n,
+  };
+}
+
+async function totalsOf(
+  transaction: Transaction,
+  parts: readonly Audited[],
+  { isOfDays, carriedIn }: { isOfDays: boolean; carriedIn: string },
+): Promise<Pick<Sums, 'totals' | 'carried'>> {
+  const [carried] = await transaction.unsafe<{ transfers: bigint }[]>(
+    `select coalesce(sum(transfers), 0)::bigint as transfers from ${carriedIn}`,
+  );
   const totals: Record<string, unknown> = {};
   for (const part of parts) {
-    const queries = { ...part.totals, ...(open === null ? {} : part.totalsOfOpenDays) };
+    const queries = { ...part.totals, ...(isOfDays ? part.totalsOfOpenDays : {}) };
     for (const [name, query] of Object.entries(queries)) [totals[name]] = await transaction.unsafe(query);
   }
-  const customersMicros = customers?.owed ?? 0n;
-  const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
-  checks.unshift({
-    name: 'all entries sum to zero',
-    ok: houseMicros + customersMicros === 0n,
-    finding:
-      houseMicros + customersMicros === 0n
+  return { carried: carried?.transfers ?? 0n, totals };
+}
+
+function reportOf(
+  { amounts, carried, totals }: Sums,
+  rules: readonly BooksCheck[],
+  open: OpenDays | null,
+): Books {
+  const sum = (of: (amounts: Amounts) => bigint) => amounts.reduce((all, each) => all + of(each), 0n);
+  const customersMicros = sum(({ owed }) => owed);
+  const nets = new Map<bigint, bigint>();
+  for (const { account, net } of amounts.flatMap(({ house }) => house))
+    nets.set(account, (nets.get(account) ?? 0n) + net);
+  const houseMicros = [...nets.values()].reduce((all, net) => all + net, 0n);
+  const isZero = houseMicros + customersMicros === 0n;
+  const checks = [
+    {
+      name: 'all entries sum to zero',
+      ok: isZero,
+      finding: isZero
         ? null
         : `customers hold ${customersMicros} micro-USD, the house's accounts net ${houseMicros}`,
-  });
+    },
+    ...rules,
+  ];
   return {
     balanced: checks.every(({ ok }) => ok),
     checks,
-    house: house.map(({ account, net }) => ({
-      account: houseAccountName(account) ?? String(account),
-      netMicros: net,
-    })),
+    house: [...nets]
+      .sort(([one], [other]) => Number(one - other))
+      .map(([account, netMicros]) => ({ account: houseAccountName(account) ?? String(account), netMicros })),
     customersMicros,
-    reservedMicros: customers?.reserved ?? 0n,
-    transfers: counted?.transfers ?? 0n,
+    reservedMicros: sum(({ reserved }) => reserved),
+    transfers: carried + sum(({ transfers }) => transfers),
     closedTo: open?.closedTo ?? null,
     ...NOTHING,
     ...totals,

@@ -10,6 +10,12 @@ export interface Rule {
    * @param since the beginning of the first open day, as a literal of SQL
    */
   ofOpenDays?: (since: string) => string;
+  /**
+   * Says that rows of several buckets answer to each other, or to a table whose rows are of no account: on a database that is spread, the
+   * rule is then asked of all buckets at once, by the coordinator. It reads of these tables what each condition says, and of others what the
+   * query does. Absent: the rule holds in each bucket by itself, and is asked where its rows lie.
+   */
+  together?: Readonly<Record<string, string>>;
   say(row: Record<string, unknown>): string;
 }
 
@@ -38,4 +44,6 @@ export interface Audited {
   totals?: Partial<Record<'calls' | 'onChain' | 'cards', string>>;
   /** The totals that need another query where days are closed: the same sums, from what is counted by day. */
   totalsOfOpenDays?: Partial<Record<'calls' | 'onChain' | 'cards', string>>;
+  /** The columns that name an account. Where the database is spread, a rule stands in for their foreign keys. */
+  namesAccounts?: readonly { table: string; column: string }[];
 }

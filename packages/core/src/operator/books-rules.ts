@@ -5,6 +5,7 @@ const BEGINNING = `decode(repeat('00', 32), 'hex')`;
 
 /** Rules of the books for the money that operators move, and for the record of their acts. */
 export const OPERATOR_BOOKS: Audited = {
+  namesAccounts: [{ table: 'operator_acts', column: 'account_id' }],
   rules: [
     {
       name: 'every act of an operator that moves money has its transfer, and a call is refunded once, at its price',

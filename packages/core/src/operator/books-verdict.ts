@@ -1,5 +1,6 @@
 /** Whether the books balance, as it was found last: proving reads all there is, so its end is kept for who asks. */
 import type { Database, Pools } from '../db/connection.ts';
+import { isDistributed } from '../db/distribution.ts';
 import { type Books, ProofUnwanted, proveBooks } from '../ledger/books.ts';
 import { closableDay, closeDays } from '../ledger/closed-days.ts';
 import type { Audited } from '../ledger/rule.ts';
@@ -134,7 +135,8 @@ async function proveAndClose(
   name: string,
   wanted: () => boolean,
 ): Promise<Books> {
-  const closable = await closableDay(patient);
+  // On a database that is spread no day is closed yet: each proof reads all there is.
+  const closable = (await isDistributed(patient)) ? null : await closableDay(patient);
   const books = await proveBooks(patient, parts, { name, wanted }, reads);
   if (books.balanced && closable !== null) await closeDays(patient, closable, wanted);
   return books;

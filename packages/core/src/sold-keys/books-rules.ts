@@ -20,6 +20,10 @@ function captured(both: string): string {
 
 /** Rules of the books for keys that were sold. Each query finds what breaks it. */
 export const SOLD_KEY_BOOKS: Audited = {
+  namesAccounts: [
+    { table: 'sold_keys', column: 'payer_account' },
+    { table: 'sold_keys', column: 'account_id' },
+  ],
   rules: [
     {
       // The key follows the capture in a commit of its own: what is younger may be on its way.
@@ -31,6 +35,10 @@ export const SOLD_KEY_BOOKS: Audited = {
             union select payer_account, call_id from sold_keys where created_at >= ${since}
           ) young left join lateral (select * from calls where account_id = young.account_id and id = young.id offset 0) c on true
           left join sold_keys k on k.call_id = young.id and k.payer_account = young.account_id`),
+      together: {
+        calls: `service = 'instant-api-key' or (account_id, id) in (select payer_account, call_id from sold_keys)`,
+        ledger_transfers: `code in ('call_refund', 'operator_refund')`,
+      },
       say: (r) =>
         `call ${r.id} of key ${r.call_id} is in state ${r.state}; its key was made at ${r.granted_at}`,
     },
@@ -41,6 +49,7 @@ export const SOLD_KEY_BOOKS: Audited = {
           join ledger_transfers t on t.account_id = k.payer_account and t.id = k.refund_id and t.code <> 'call'
           where k.granted_at is not null and k.taken_back_micros is null
             and t.created_at < now() - interval '10 minutes' limit 1`,
+      together: {},
       say: (r) =>
         `the price of the key of ${r.call_id}, granted at ${r.granted_at}, went back without the key`,
     },
@@ -58,6 +67,7 @@ export const SOLD_KEY_BOOKS: Audited = {
              or x.micros <> k.amount_micros
              or (k.granted_at is not null and x.trial is distinct from m.granted_micros)
              or (x.trial is not null and m.expires_at is distinct from p.expires_at) limit 1`,
+      together: {},
       say: (r) => `the key of ${r.sale} for ${r.amount_micros} has ${r.count} transfers of ${r.micros}`,
     },
     {
@@ -86,6 +96,10 @@ export const SOLD_KEY_BOOKS: Audited = {
           where coalesce(k.taken_back_micros, 0) <> coalesce(x.micros, 0)
              or (k.taken_back_micros is not null and s.state is distinct from 4 and not exists (
                select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id and t.code <> 'call')) limit 1`,
+      together: {
+        ledger_transfers: `code = 'sold_key_undone' or (account_id, id) in (select payer_account, refund_id from sold_keys)`,
+        settlements: `(account_id, call_id) in (select payer_account, call_id from sold_keys where taken_back_micros is not null)`,
+      },
       say: (r) =>
         `the key of ${r.sale}, whose settlement is in state ${r.state}, lost ${r.taken_back_micros}; its transfers say ${r.micros}`,
     },

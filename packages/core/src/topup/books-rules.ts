@@ -11,6 +11,7 @@ function captured(both: string): string {
 
 /** Rules of the books for credit that was bought on a chain. Each query finds what violates it. */
 export const TOPUP_BOOKS: Audited = {
+  namesAccounts: [{ table: 'topups', column: 'account_id' }],
   rules: [
     {
       // Credit is granted in a commit after the capture, so a young top-up may still be on its way.
@@ -22,6 +23,9 @@ export const TOPUP_BOOKS: Audited = {
             union select call_id from topups where created_at >= ${since}
           ) young left join lateral (select * from calls where account_id = 5 and id = young.id offset 0) c on true
           left join topups t on t.call_id = young.id`),
+      together: {
+        calls: `bucket = 0 and account_id = 5 and (service like 'credits/topup/%' or id in (select call_id from topups))`,
+      },
       say: (r) =>
         `call ${r.id} of top-up ${r.call_id} is in state ${r.state}; its credit was granted at ${r.granted_at}`,
     },
@@ -34,6 +38,7 @@ export const TOPUP_BOOKS: Audited = {
           ) x on x.note = 'topup ' || t.call_id and x.account_id = t.account_id
           where x.count > 1 or (t.granted_at is not null) is distinct from (x.count is not null)
              or x.micros <> t.amount_micros limit 1`,
+      together: {},
       say: (r) => `top-up ${r.topup} of ${r.amount_micros} has ${r.count} transfers of ${r.micros}`,
     },
     {
@@ -48,6 +53,10 @@ export const TOPUP_BOOKS: Audited = {
           ) s on true
           where coalesce(t.taken_back_micros, 0) <> coalesce(x.micros, 0)
              or (t.taken_back_micros is not null and s.state is distinct from 4) limit 1`,
+      together: {
+        ledger_transfers: `code = 'usdc_topup_lost'`,
+        settlements: `bucket = 0 and account_id = 5 and call_id in (select call_id from topups where taken_back_micros is not null)`,
+      },
       say: (r) =>
         `top-up ${r.topup}, whose settlement is in state ${r.state}, took back ${r.taken_back_micros}; its transfers say ${r.micros}`,
     },

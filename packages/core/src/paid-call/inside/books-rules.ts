@@ -7,6 +7,11 @@ const overCalls = (query: (which: string, oneByOne: string) => string) =>
 const overTransfers = (query: (which: string, oneByOne: string) => string) =>
   overRowsSince('t.created_at', query);
 
+function inOtherBucket(what: string, r: Record<string, unknown>): string {
+  const lies = `${what} ${r.id} of account ${r.account_id} lies in bucket ${r.bucket}`;
+  return r.of_account === null ? `${lies}, where its account is not` : `${lies}, and not ${r.of_account}`;
+}
+
 /** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
 const CALL_RULES: readonly Rule[] = [
   {
@@ -34,20 +39,19 @@ const CALL_RULES: readonly Rule[] = [
     name: 'every call of a customer lies in the bucket of its account',
     ...overCalls(
       (which) => `select c.id, c.account_id, c.bucket, a.bucket as of_account from calls c
-          join ledger_accounts a on a.id = c.account_id
-          where ${which} and not a.house and c.bucket <> a.bucket limit 1`,
+          left join ledger_accounts a on a.id = c.account_id
+          where ${which} and (a.id is null or not a.house and c.bucket <> a.bucket) limit 1`,
     ),
-    say: (r) => `call ${r.id} of account ${r.account_id} lies in bucket ${r.bucket}, and not ${r.of_account}`,
+    say: (r) => inOtherBucket('call', r),
   },
   {
     name: 'every transfer of a customer lies in the bucket of its account',
     ...overTransfers(
       (which) => `select t.id, t.account_id, t.bucket, a.bucket as of_account from ledger_transfers t
-          join ledger_accounts a on a.id = t.account_id
-          where ${which} and not a.house and t.bucket <> a.bucket limit 1`,
+          left join ledger_accounts a on a.id = t.account_id
+          where ${which} and (a.id is null or not a.house and t.bucket <> a.bucket) limit 1`,
     ),
-    say: (r) =>
-      `transfer ${r.id} of account ${r.account_id} lies in bucket ${r.bucket}, and not ${r.of_account}`,
+    say: (r) => inOtherBucket('transfer', r),
   },
   {
     name: 'every free call that counts was begun for nothing, and not given back',
@@ -66,6 +70,7 @@ const CALL_RULES: readonly Rule[] = [
           where ${which} and c.state = 0 and not exists (select 1 from ${sqlFunction('open_calls')}() o where o.account_id = c.account_id and o.id = c.id)
           limit 1`,
     ),
+    together: { calls: 'state = 0' },
     say: (r) =>
       `call ${r.id} of account ${r.account_id} is open since ${r.begun_at}, and no job would find it`,
   },
@@ -150,6 +155,14 @@ const CALL_RULES: readonly Rule[] = [
 /** Calls by how they ended, and what is with a chain, or owed on one. */
 export const CALL_BOOKS: Audited = {
   rules: [...CALL_RULES, ...SHARE_RULES],
+  namesAccounts: [
+    { table: 'call_shares', column: 'account_id' },
+    { table: 'call_shares', column: 'beneficiary' },
+    { table: 'share_payouts', column: 'beneficiary' },
+    { table: 'refunds', column: 'account_id' },
+    { table: 'free_calls', column: 'account_id' },
+    { table: 'root_buyers', column: 'account_id' },
+  ],
   totalsOfOpenDays: {
     calls: `
       with newest as (
@@ -164,15 +177,19 @@ export const CALL_BOOKS: Audited = {
   },
   totals: {
     calls: `
-      select count(*) filter (where state = 1) + (
-               select coalesce(sum(captured), 0) from call_archives where dropped_at is not null)::bigint as captured,
-             count(*) filter (where state = 2) + (
-               select coalesce(sum(released), 0) from call_archives where dropped_at is not null)::bigint as released,
-             count(*) filter (where state in (0, 3)) as open from calls`,
+      select c.captured + coalesce(a.captured, 0) as captured, c.released + coalesce(a.released, 0) as released, c.open
+      from (
+        select count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
+               count(*) filter (where state in (0, 3)) as open from calls
+      ) c cross join (
+        select sum(captured)::bigint as captured, sum(released)::bigint as released from call_archives where dropped_at is not null
+      ) a`,
     onChain: `
-      select (select count(*) from settlements where final_at is null and state in (0, 3)) as settling,
-             (select count(*) from settlements where state = 4) as lost,
-             count(*) filter (where state = 0) as "refundsOwed", count(*) filter (where state = 1) as "refundsPaid"
-      from refunds`,
+      select s.settling, l.lost, r.owed as "refundsOwed", r.paid as "refundsPaid"
+      from (select count(*) as settling from settlements where final_at is null and state in (0, 3)) s
+      cross join (select count(*) as lost from settlements where state = 4) l
+      cross join (
+        select count(*) filter (where state = 0) as owed, count(*) filter (where state = 1) as paid from refunds
+      ) r`,
   },
 };
