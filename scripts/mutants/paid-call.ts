@@ -149,8 +149,8 @@ export const PAID_CALL_MUTANTS: readonly MutantsOfFile[] = [
     file: 'packages/core/src/paid-call/inside/books-rules.ts',
     tests: ['packages/core/src/paid-call/inside/buckets.test.ts'],
     bugs: [
-      ['and not a.house and c.bucket <> a.bucket', 'and false'],
-      ['and not a.house and t.bucket <> a.bucket', 'and false'],
+      ['or not a.house and c.bucket <> a.bucket', 'or false'],
+      ['or not a.house and t.bucket <> a.bucket', 'or false'],
     ],
   },
   {
