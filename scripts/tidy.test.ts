@@ -335,7 +335,14 @@ describe('a table has one owner,', () => {
     'paid-call': [
       'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, a new card’s, or went back',
       ...['account_debts', 'api_keys', 'call_archives', 'calls_carried', 'card_orders', 'credit_origins'],
-      ...['ledger_accounts', 'ledger_closed_balances', 'ledger_transfers', 'operator_acts', 'replicas'],
+      ...[
+        'ledger_accounts',
+        'ledger_closed_balances',
+        'ledger_outbox',
+        'ledger_transfers',
+        'operator_acts',
+        'replicas',
+      ],
       'trial_credits',
     ],
     rails: ['the audit holds settlements against their chain', 'settlements'],

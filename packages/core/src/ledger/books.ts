@@ -2,9 +2,9 @@ import type { Database, Transaction } from '../db/connection.ts';
 import { isDistributed } from '../db/distribution.ts';
 import { houseAccountName } from './accounts.ts';
 import { type OpenDays, openDays } from './closed-days.ts';
-import { LEDGER_RULES } from './ledger-rules.ts';
+import { accountsAreThere, LEDGER_RULES } from './ledger-rules.ts';
 import type { Audited, Rule } from './rule.ts';
-import { accountsAreThere, openSpreadBooks, type SpreadBooks } from './spread-books.ts';
+import { openSpreadBooks, type SpreadBooks } from './spread-books.ts';
 
 export interface BooksCheck {
   /** The rule, in words. */
@@ -164,7 +164,7 @@ interface Amounts {
 }
 
 interface Sums {
-  /** Of one PostgreSQL one, of a database that is spread one of each part: what each says is of one snapshot. */
+  /** Those of one PostgreSQL, or of each part of a database that is spread: each is of one snapshot. */
   amounts: readonly Amounts[];
   /** Transfers that are counted and not read. */
   carried: bigint;

@@ -160,3 +160,18 @@ function unmatched(which: string, oneByOne: string): string {
             t.id is null or t.amount_micros <> coalesce(e.reserved_micros, e.amount_micros)
             or e.amount_micros > t.amount_micros or t.debit_account <> e.debit_account or t.credit_account <> e.credit_account) limit 1`;
 }
+
+/** The rule that stands in for a foreign key to accounts, which Citus keeps none of. */
+export function accountsAreThere({ table, column }: { table: string; column: string }): Rule {
+  return {
+    name: `every account that ${table} names is there (${column})`,
+    sql: `with named as materialized (
+            select distinct ${column} as account_id from ${table} where ${column} is not null
+          ), there as materialized (
+            select id from ledger_accounts where id in (select account_id from named)
+          )
+          select account_id from named where account_id not in (select id from there) order by account_id limit 1`,
+    together: {},
+    say: (r) => `${table} names account ${r.account_id}, which is not there`,
+  };
+}

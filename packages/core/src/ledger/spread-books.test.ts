@@ -1,12 +1,12 @@
-/** What can be seen of the books of a spread database without a cluster: that each rule can be asked there, and no foreign key is left out. */
+/** Looks at the books of a spread database without a cluster: each rule can be asked there, and no foreign key is left out. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { DECLARED } from '../../../../apps/shop/src/app.ts';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
 import { COPIED, SPREAD } from '../db/distribute.ts';
 import { booksOf } from '../declared.ts';
-import { LEDGER_RULES } from './ledger-rules.ts';
-import { accountsAreThere, type KnownTable, ofPart } from './spread-books.ts';
+import { accountsAreThere, LEDGER_RULES } from './ledger-rules.ts';
+import { type KnownTable, ofPart } from './spread-books.ts';
 
 const PARTS = booksOf(DECLARED);
 const RULES = [...LEDGER_RULES, ...PARTS.flatMap(({ rules }) => rules)];

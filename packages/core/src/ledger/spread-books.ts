@@ -12,7 +12,7 @@ import type { Rule } from './rule.ts';
 const LAST_BUCKET = 4_095;
 /** How often a rule is asked at most, when it finds another thing each time. */
 const MOST_LOOKS = 10;
-/** For how long commits of several servers are waited for: Citus ends what a crash has left within a minute. */
+/** The longest wait for commits of several servers: Citus ends what a crash has left within a minute. */
 const COMMITS_END_WITHIN_MS = 120_000;
 const LOOK_AGAIN_MS = 100;
 
@@ -117,21 +117,6 @@ export function ofPart(query: string, buckets: readonly number[], tables: readon
     );
   }
   return read.length === 0 ? query : `with ${read.join(', ')} select * from (${query}) found`;
-}
-
-/** The rule that stands in for a foreign key to accounts, which Citus keeps none of. */
-export function accountsAreThere({ table, column }: { table: string; column: string }): Rule {
-  return {
-    name: `every account that ${table} names is there (${column})`,
-    sql: `with named as materialized (
-            select distinct ${column} as account_id from ${table} where ${column} is not null
-          ), there as materialized (
-            select id from ${SPREAD_LIKE} where id in (select account_id from named)
-          )
-          select account_id from named where account_id not in (select id from there) order by account_id limit 1`,
-    together: {},
-    say: (r) => `${table} names account ${r.account_id}, which is not there`,
-  };
 }
 
 /** A query that the coordinator answers from its own tables and what it reads of those that are spread. */
