@@ -69,6 +69,10 @@ async function leaveHistory(): Promise<void> {
   const { patient } = database;
   const weeks = createWeeks(database);
   for (let week = 0; week < WEEKS; week++) await weeks.make(FIRST_MS + week * WEEK_MS);
+  // A vacuum that comes by would keep the job from a week that has ended, which the job makes good in its next round.
+  const ofWeeks = await patient<{ name: string }[]>`
+    select relname as name from pg_class where relkind = 'r' and relname ~ '^(calls|ledger_transfers)_w'`;
+  for (const { name } of ofWeeks) await patient.unsafe(`alter table ${name} set (autovacuum_enabled = off)`);
   const ms = `(${FIRST_MS} + n::bigint * ${(WEEKS * WEEK_MS) / CALLS})`;
   const id = `(lpad(to_hex(${ms}), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid`;
   const at = `to_timestamp(${ms} / 1000.0)`;
