@@ -15,11 +15,10 @@ import { learnDistribution } from '../../../../packages/core/src/db/distribution
 import { booksOf } from '../../../../packages/core/src/declared.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
-import { transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { DECLARED } from '../../src/app.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { PRICE, sellCall, sellShared } from './citus-money.fixture.ts';
+import { giveBackPrice, PRICE, sellCall, sellShared } from './citus-money.fixture.ts';
 import { accountOf, assertBooksClosed } from './money.fixture.ts';
 import { startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
@@ -97,17 +96,7 @@ test('a share whose price went back is no fault until the coordinator has heard 
   assert(customer !== undefined && other !== undefined);
   const callId = await sellShared(pools, customer, { beneficiary: other.id, micros: PRICE / 5n });
   const ledger = createLedger(pools, Date.now, { accountBuckets: BUCKETS });
-  const back = await ledger.transfer({
-    id: transferIdFor(`refund:${callId}`),
-    accountId: customer.id,
-    phase: 'posted',
-    side: 'credit',
-    house: 'revenue_credits',
-    amountMicros: PRICE,
-    code: 'call_refund',
-    note: `undelivered call ${callId}`,
-  });
-  assert.equal(back.status, 'done');
+  await giveBackPrice(ledger, customer.id, callId);
   await assertBooksClosed(database.sql);
   const [note] = await database.sql<{ bucket: number; account_id: bigint; id: string; phase: number }[]>`
     delete from ledger_outbox returning *`;

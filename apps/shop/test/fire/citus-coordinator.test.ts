@@ -20,7 +20,7 @@ import { createCallStore } from '../../../../packages/core/src/paid-call/inside/
 import { createEventLog } from '../../../../packages/core/src/webhooks/event-log.ts';
 import { tellOfLowBalances } from '../../../../packages/core/src/webhooks/low-balances.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { PRICE, sellShared } from './citus-money.fixture.ts';
+import { giveBackPrice, PRICE, sellShared } from './citus-money.fixture.ts';
 import { assertBooksClosed, balanceOf } from './money.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
@@ -121,17 +121,8 @@ test('what the coordinator hears of a refund on a worker is neither lost nor dou
   assert(first !== undefined && second !== undefined);
   const calls = [await sell(first), await sell(second)] as const;
   for (const { id } of accounts) await watch(id);
-  const refund = await ledger.transfer({
-    id: transferIdFor(`refund:${calls[0]}`),
-    accountId: first.id,
-    phase: 'posted',
-    side: 'credit',
-    house: 'revenue_credits',
-    amountMicros: PRICE,
-    code: 'call_refund',
-    note: `undelivered call ${calls[0]}`,
-  });
-  assert.equal(refund.status, 'done', 'the worker waits for nobody');
+  // The worker waits for nobody.
+  await giveBackPrice(ledger, first.id, calls[0]);
   const server = await new Promise<ServerProcess>((resolve, reject) => {
     void pools.sql
       .begin(async (transaction) => {

@@ -1,8 +1,9 @@
 /** Money on a database that Citus spreads: calls that are sold past a server, and servers that are killed while they move something. */
 import assert from 'node:assert/strict';
 import type { Pools, Transaction } from '../../../../packages/core/src/db/connection.ts';
+import type { Ledger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
-import { newCallId } from '../../../../packages/core/src/ledger/transfer-id.ts';
+import { newCallId, transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
 import type { ServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
@@ -52,6 +53,21 @@ export function sellShared(
       values (${bucket}, ${String(accountId)}, ${callId}, ${String(beneficiary)}, ${String(micros)})`;
     await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${callId}`;
   });
+}
+
+/** Gives the price of a call back to the account that paid it, as a job does with a call that was not delivered. */
+export async function giveBackPrice(ledger: Ledger, accountId: bigint, callId: string): Promise<void> {
+  const { status } = await ledger.transfer({
+    id: transferIdFor(`refund:${callId}`),
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'revenue_credits',
+    amountMicros: PRICE,
+    code: 'call_refund',
+    note: `undelivered call ${callId}`,
+  });
+  assert.equal(status, 'done');
 }
 
 /**

@@ -16,10 +16,10 @@ import { expireTrialCredit } from '../../../../packages/core/src/keys/trial-cred
 import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
 import { createLedger, type Ledger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
-import { newTransferId, transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
+import { newTransferId } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { createCallShares } from '../../../../packages/core/src/paid-call/inside/call-shares.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { killWaiting, PRICE, sellCall } from './citus-money.fixture.ts';
+import { giveBackPrice, killWaiting, PRICE, sellCall } from './citus-money.fixture.ts';
 import { assertBooksClosed, balanceOf } from './money.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
@@ -81,18 +81,7 @@ async function start(environment: Record<string, string> = {}): Promise<ServerPr
 
 /** Gives the price of a call back, and waits until a server has heard of it. */
 async function giveBack({ id }: Customer, callId: string): Promise<void> {
-  const refund = {
-    house: 'revenue_credits',
-    code: 'call_refund',
-    note: `undelivered call ${callId}`,
-  } as const;
-  const { status } = await ledger.transfer({
-    ...grant(id),
-    ...refund,
-    id: transferIdFor(`refund:${callId}`),
-    amountMicros: PRICE,
-  });
-  assert.equal(status, 'done');
+  await giveBackPrice(ledger, id, callId);
   await until('it to be heard of', async () => (await pools.sql`select 1 from ledger_outbox`).length === 0);
 }
 

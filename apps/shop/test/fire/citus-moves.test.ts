@@ -9,9 +9,8 @@ import { connectPools, endPools, type Pools } from '../../../../packages/core/sr
 import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
-import { transferIdFor } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { PRICE, sellShared } from './citus-money.fixture.ts';
+import { giveBackPrice, PRICE, sellShared } from './citus-money.fixture.ts';
 import { accountOf, assertBooksClosed } from './money.fixture.ts';
 import { assertChargedOnce, endOpenCalls, type NamedCallers, namedCallers } from './named-callers.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
@@ -128,16 +127,6 @@ async function doesWhatTriggersDo(
     return share?.state;
   };
   assert.equal(await stateOf(), 1, 'it was set aside');
-  const back = await ledger.transfer({
-    id: transferIdFor(`refund:${callId}`),
-    accountId: customer.id,
-    phase: 'posted',
-    side: 'credit',
-    house: 'revenue_credits',
-    amountMicros: PRICE,
-    code: 'call_refund',
-    note: `undelivered call ${callId}`,
-  });
-  assert.equal(back.status, 'done');
+  await giveBackPrice(ledger, customer.id, callId);
   await until('the share to be taken back', async () => (await stateOf()) === 2);
 }
