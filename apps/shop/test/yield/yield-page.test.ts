@@ -118,12 +118,16 @@ async function openWith(
   return { page, asked, troubles };
 }
 
-/** Nothing on it changes its colour any more. */
+/**
+ * Nothing on it changes its colour any more. A transition whose element goes is cancelled, and then its `finished` is
+ * refused: then the page is asked again.
+ */
 async function still(page: Page): Promise<void> {
   await page.locator('button:disabled').first().waitFor({ state: 'detached' });
-  await page.evaluate(
-    'Promise.all(document.getAnimations().map(({ finished }) => finished)).then(() => null)',
-  );
+  await page.evaluate(`(async () => {
+    for (let running; (running = document.getAnimations()).length > 0; )
+      await Promise.allSettled(running.map(({ finished }) => finished));
+  })()`);
 }
 
 const done = (page: Page) => page.getByText('Done: every transaction is mined.').waitFor();
@@ -214,11 +218,12 @@ test('a refusal in the wallet, too little money and a wrong amount are told, and
   await page.close();
 });
 
-test('at whatever may cost money the page stops and asks: an exit while a protocol cannot be read, a deposit that would lie idle', async () => {
+test('at whatever may cost money the page stops and asks: an exit while a protocol cannot be read, a deposit that would lie idle', async (t) => {
   const wallet = await world.wallet(300_000_000n);
   const { steps } = await world.answer(`deposit-tx?recipient=${wallet.address}&preset=100`);
   await wallet.send(steps);
-  const id = await world.client.snapshot();
+  let id = await world.client.snapshot();
+  t.after(() => world.client.revert({ id }));
   const { page, asked, troubles } = await openWith(wallet);
   await page.getByRole('button', { name: 'Connect Test wallet' }).click();
   await page.locator('#position').getByText('$99.50').first().waitFor();
@@ -238,7 +243,7 @@ test('at whatever may cost money the page stops and asks: an exit while a protoc
   assert.equal(sent(), 0, 'nothing is signed before it was read');
   await world.client.revert({ id });
 
-  const open = await world.client.snapshot();
+  id = await world.client.snapshot();
   await transact(world.node, {
     from: SANDBOX_ACCOUNTS.lender.address,
     to: AAVE_CONFIGURATOR,
@@ -265,7 +270,6 @@ test('at whatever may cost money the page stops and asks: an exit while a protoc
   assert.equal(sent(), 2);
   assert.deepEqual(troubles, []);
   await page.close();
-  await world.client.revert({ id: open });
 });
 
 test('a wallet that goes to another chain or account between two steps is asked to sign nothing there', async () => {
