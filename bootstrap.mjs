@@ -35,6 +35,7 @@ const COMMANDS = {
   probe: besideServer('probe'),
   doctor: besideServer('doctor'),
   'database:distribute': besideServer('distribute'),
+  'database:move-accounts': besideServer('move-accounts'),
   grant: besideServer('grant'),
   operators: besideServer('operators'),
   person: besideServer('person'),
