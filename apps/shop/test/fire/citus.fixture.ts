@@ -34,6 +34,8 @@ export interface Worker {
 export interface SpreadDatabase {
   url: string;
   sql: Database;
+  /** One address of all workers. */
+  hotUrls: string;
   workers: readonly Worker[];
   /**
    * Runs the command.
@@ -86,9 +88,11 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
   await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
   for (const { nodename, nodeport } of others) await sql`select citus_add_node(${nodename}, ${nodeport})`;
   const workers = await Promise.all(others.map((node) => workerAt(at(node, name), on)));
+  const hosts = others.map(({ nodename, nodeport }) => `${nodename}:${nodeport}`).join(',');
   return {
     url,
     sql,
+    hotUrls: url.replace(new URL(url).host, hosts),
     workers,
     distribute: (killAt) => runCommand(url, killAt),
     async close() {

@@ -43,13 +43,14 @@ after(async () => {
   await Promise.all([database?.close(), world?.stop()]);
 });
 
-const start = async () => {
+const start = async (environment: Record<string, string> = {}) => {
   const server = await startServerProcess({
     DATABASE_URL: database.url,
     ACCOUNT_BUCKETS: String(BUCKETS),
     RECONCILE_INTERVAL_MS: '1000',
     SERVICES: 'ping',
     ...world.environment,
+    ...environment,
   });
   servers.push(server);
   return server;
@@ -168,8 +169,11 @@ test('calls are sold on both workers, and a payment on a chain at the coordinato
   assert.match(books, /The books balance\.\n$/);
 });
 
-test('two replicas sell while a worker is killed and comes back', { skip: withoutCitus }, async (t) => {
-  const urls = [servers[0]?.url ?? '', (await start()).url];
+test('two replicas sell while a worker is killed and comes back; one of them asks the workers themselves', {
+  skip: withoutCitus,
+}, async (t) => {
+  const hot = await start({ DATABASE_HOT_URLS: database.hotUrls });
+  const urls = [servers[0]?.url ?? '', hot.url];
   const sellers = new Map(
     (await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT })).map(
       (key) => [key, urls.map((url) => namedCallers(url, key))] as const,
@@ -180,6 +184,14 @@ test('two replicas sell while a worker is killed and comes back', { skip: withou
   let isOver = false;
   const buying = Promise.all(all.map((callers) => callers.buyAtOnce(CALLERS, CALLS_EACH, () => isOver)));
   await until('each to have sold', () => soldBy(CALLERS));
+  const asked = await database.sql<{ result: string }[]>`
+    select result from run_command_on_workers($$
+      select count(*) from pg_stat_activity
+      where datname = current_database() and application_name = 'farebox' and query ~ 'calls_(begin|finish)'$$)`;
+  assert(
+    asked.some(({ result }) => result !== '0'),
+    'no worker is asked by a server of ours',
+  );
   const [worker] = database.workers;
   assert(worker !== undefined);
   worker.kill();

@@ -40,7 +40,9 @@ export function namedCallers(url: string, key: string): NamedCallers {
     const name = randomUUID();
     let id: string | null = null;
     const isAnswered = async () => {
-      const response = await ask(name);
+      // A connection that lay idle may be closed as it is used again: asked by its name, the call is the same.
+      const response = await ask(name).catch(() => null);
+      if (response === null) return false;
       const text = await response.text();
       assert([200, 409, 503].includes(response.status), text);
       if (response.status !== 200) {

@@ -4,7 +4,7 @@ import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import type { DistributionNote } from './distribution-note.ts';
 import { createLiveReplicas, type LiveReplicasNote } from './live-replicas.ts';
-import { createPrimaryFinder, type Endpoint, type Host, onlyHost, type Target } from './primary.ts';
+import { anyHost, createPrimaryFinder, type Endpoint, type Host, onlyHost, type Target } from './primary.ts';
 import { createSilence, type Silence } from './silence.ts';
 import { createSocketPool, STARTUP_FILLING } from './socket.ts';
 import { createWriting, type Writing } from './writing.ts';
@@ -60,6 +60,8 @@ const COMMIT_PLANS = {
   enable_bitmapscan: 'off',
   jit: 'off',
 };
+/** Which server a statement is for is known when its bucket is: a plan for any bucket cannot be made. */
+const SPREAD_PLANS = { ...COMMIT_PLANS, plan_cache_mode: 'force_custom_plan' };
 /** PostgreSQL counts a question about open calls as one about every week, and would compile it for longer than it takes to answer. */
 const REQUEST_PLANS = { jit: 'off' };
 /** Proofs of the books and migrations. */
@@ -79,6 +81,11 @@ export interface Pools {
   sql: Database;
   /** For group commits alone. */
   commits: Database;
+  /**
+   * For begins and ends of calls that credits pay, on any server of a database that is spread: each leads it to the one that has the
+   * bucket. Null: they go over `commits`.
+   */
+  hot: Database | null;
   /** For what reads all there is, such as a proof of the books. Opened when it is needed, and given back. */
   patient: Database;
   /** Whether the database answers. */
@@ -100,6 +107,7 @@ export interface Pools {
  * @param maxConnections of those for requests and commits together
  * @param given.machineMs the clock of a machine, in milliseconds since 1970; of this one unless given
  * @param given.passwordNow asked whenever a connection opens; null, or not given: the one in the address
+ * @param given.hot servers of a spread database, of which any is asked to begin and end calls
  */
 export function connectPools(
   url: string,
@@ -107,22 +115,33 @@ export function connectPools(
   {
     machineMs,
     passwordNow,
-  }: { machineMs?: () => number; passwordNow?: (() => string | null) | undefined } = {},
+    hot = null,
+  }: {
+    machineMs?: () => number;
+    passwordNow?: (() => string | null) | undefined;
+    hot?: { url: string; passwordNow?: (() => string | null) | undefined } | null;
+  } = {},
 ): Pools {
   const silence = createSilence();
   const writing = createWriting();
-  const address = readUrl(url, passwordNow);
-  const open = (max: number, patience: Patience, settings = {}) => {
+  const { address, endpoints } = readUrl(url, passwordNow);
+  const led = { ...address, target: primaryOf(address, endpoints) };
+  const open = (max: number, patience: Patience, settings = {}, to: Address = led) => {
     // Whoever only reads says nothing about writes that work.
     const ended = (error: unknown) => {
       if (error !== null) writing.failed(error);
       else if (patience === COMMIT) writing.worked();
     };
-    return openPool(address, Math.max(1, max), patience, { silence, ended, settings });
+    return openPool(to, Math.max(1, max), patience, { silence, ended, settings });
   };
+  const any = hot === null ? null : readUrl(hot.url, hot.passwordNow);
   return {
     sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST, REQUEST_PLANS),
     commits: open(COMMIT_CONNECTIONS, COMMIT, COMMIT_PLANS),
+    hot:
+      any === null
+        ? null
+        : open(COMMIT_CONNECTIONS, COMMIT, SPREAD_PLANS, { ...any.address, target: anyHost(any.endpoints) }),
     patient: open(PATIENT_CONNECTIONS, PATIENT),
     silence,
     writing,
@@ -139,8 +158,8 @@ export async function databaseMs(sql: Database): Promise<number | null> {
 }
 
 /** Ends all connections; what is under way has so many seconds. */
-export async function endPools({ sql, commits, patient }: Pools, timeoutSeconds: number): Promise<void> {
-  await Promise.all([sql, commits, patient].map((pool) => pool.end({ timeout: timeoutSeconds })));
+export async function endPools({ sql, commits, hot, patient }: Pools, timeoutSeconds: number): Promise<void> {
+  await Promise.all([sql, commits, hot, patient].map((pool) => pool?.end({ timeout: timeoutSeconds })));
 }
 
 /**
@@ -190,7 +209,8 @@ export function isLockTimeout(error: unknown): boolean {
  * @param maxConnections the size of the pool
  */
 export function connectDatabase(url: string, maxConnections: number): Database {
-  return openPool(readUrl(url), maxConnections, PATIENT, UNHEARD);
+  const { address, endpoints } = readUrl(url);
+  return openPool({ ...address, target: primaryOf(address, endpoints) }, maxConnections, PATIENT, UNHEARD);
 }
 
 /** The settings of pools of whose state nobody asks. */
@@ -284,7 +304,10 @@ function openPool(
  * Takes from a URL what the sockets need to know. `sslmode` means what it means to libpq, but that `require` and weaker
  * ones do not look at the certificate.
  */
-function readUrl(url: string, passwordNow?: Address['passwordNow']): Address {
+function readUrl(
+  url: string,
+  passwordNow?: Address['passwordNow'],
+): { address: Omit<Address, 'target'>; endpoints: readonly Endpoint[] } {
   const match = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/.exec(url);
   const [, before = '', hosts = '', after = ''] = match ?? [];
   if (hosts === '')
@@ -312,14 +335,17 @@ function readUrl(url: string, passwordNow?: Address['passwordNow']): Address {
           options: { rejectUnauthorized: !['prefer', 'allow', 'require'].includes(mode) },
         },
   };
+  return { address, endpoints };
+}
+
+/** Leads to the only server, or to the one of several that takes writes. */
+function primaryOf(address: Omit<Address, 'target'>, endpoints: readonly Endpoint[]): Target {
   const [first] = endpoints;
   if (first === undefined) throw new Error('the address of the database names no host');
-  const target =
-    endpoints.length === 1
-      ? onlyHost(first)
-      : createPrimaryFinder(
-          endpoints.map((endpoint) => hostOf(address, endpoint)),
-          CONNECT_TIMEOUT_MS,
-        );
-  return Object.assign(address, { target });
+  return endpoints.length === 1
+    ? onlyHost(first)
+    : createPrimaryFinder(
+        endpoints.map((endpoint) => hostOf(address, endpoint)),
+        CONNECT_TIMEOUT_MS,
+      );
 }

@@ -20,6 +20,15 @@ export const DATABASE = declare({
       secret: true,
       renewed: true,
     },
+    databaseHotUrls: {
+      name: 'DATABASE_HOT_URLS',
+      describe:
+        'Servers of a database that Citus spreads (docs/beyond-one-database.md), as one address of several hosts with commas between them. Any of them is asked to begin and end calls that credits pay; everything else asks `DATABASE_URL`, the coordinator, which is asked for these too unless this is set',
+      shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
+      fallback: null,
+      secret: true,
+      renewed: true,
+    },
     databaseMaxConnections: {
       name: 'DATABASE_MAX_CONNECTIONS',
       describe: 'Connections this process may open',

@@ -9,6 +9,7 @@ import { SURROUNDINGS } from '../../../../apps/shop/test/surroundings.fixture.ts
 import { distribute } from './distribute.ts';
 import { isDistributed, learnDistribution, onSpread } from './distribution.ts';
 import { SQL_TEXTS } from './functions.ts';
+import { openDatabase } from './open.ts';
 
 let database: TestDatabase;
 before(async () => {
@@ -47,6 +48,14 @@ test('one PostgreSQL is known as one, and its batches keep their plans', async (
   assert.equal(database.distribution.isDistributed, false);
   const [row] = await database.commits<{ mode: string }[]>`select current_setting('plan_cache_mode') as mode`;
   assert.equal(row?.mode, 'force_generic_plan');
+});
+
+test('servers of a spread database are refused where the database is one PostgreSQL', async () => {
+  const config = { databaseUrl: database.url, databaseMaxConnections: 4, dataDir: '' };
+  await assert.rejects(
+    openDatabase({ ...config, databaseHotUrls: database.url }, { exclusive: false }),
+    (error) => error instanceof StartError && /DATABASE_HOT_URLS .* this one is not/.test(error.message),
+  );
 });
 
 test('on a spread database no trigger writes a table of the coordinator from within a commit on a worker', () => {

@@ -46,6 +46,9 @@ export async function openDatabase(
     dataDir: string;
     /** The password of the configured database, whenever a connection opens; the one of its address unless given. */
     passwordNow?: () => string | null;
+    /** Servers of a spread database that begin and end calls. */
+    databaseHotUrls?: string | null;
+    hotPasswordNow?: () => string | null;
   },
   options: {
     exclusive: boolean;
@@ -72,11 +75,13 @@ export async function openDatabase(
     embedded === null || options.report === undefined
       ? null
       : keepEmbeddedPostgres(config.dataDir, embedded, options.report);
-  const pools = connectPools(
-    config.databaseUrl ?? embedded?.localUrl ?? '',
-    config.databaseMaxConnections,
-    config.databaseUrl === null ? {} : { passwordNow: config.passwordNow },
-  );
+  const pools = connectPools(config.databaseUrl ?? embedded?.localUrl ?? '', config.databaseMaxConnections, {
+    passwordNow: config.databaseUrl === null ? undefined : config.passwordNow,
+    hot:
+      config.databaseHotUrls == null
+        ? null
+        : { url: config.databaseHotUrls, passwordNow: config.hotPasswordNow },
+  });
   const close = async () => {
     await endPools(pools, STATEMENTS_END_WITHIN_S);
     await (keeper ?? embedded)?.stop();
@@ -89,6 +94,10 @@ export async function openDatabase(
       await pools.clock.measure(() => databaseMs(pools.sql));
       await migrate(pools.patient);
       await learnDistribution(pools);
+      if (pools.hot !== null && !pools.distribution.isDistributed)
+        throw new StartError(
+          'DATABASE_HOT_URLS names servers of a database that is spread, and this one is not: take it away, or run `npm run database:distribute` first.',
+        );
     };
     const stopped = options.stopped?.then((why) => Promise.reject(new OpeningStopped(why)));
     const upToDate = options.patience === undefined ? bringUpToDate() : options.patience.take(bringUpToDate);

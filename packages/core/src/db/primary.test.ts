@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { until } from '../../../../apps/shop/test/fire/until.fixture.ts';
-import { createPrimaryFinder, type Host } from './primary.ts';
+import { anyHost, createPrimaryFinder, type Host } from './primary.ts';
 
 /** A host that says what the test sets: a timeline, `standby`, or nothing. */
 function hostAt(port: number, says: number | 'standby' | 'nothing') {
@@ -121,4 +121,13 @@ describe('of several hosts', { concurrency: true }, () => {
     assert.equal(again.port, 1);
     again.close();
   });
+});
+
+test('of hosts of which any will do each connection leads to the next, so one that is away is passed by', async () => {
+  const endpoints = [1, 2, 3].map((port) => ({ host: '127.0.0.1', port }));
+  const any = anyHost(endpoints);
+  const led = [];
+  for (let nth = 0; nth < 6; nth++) led.push(await any.next());
+  assert.deepEqual(new Set(led.slice(0, 3)), new Set(endpoints));
+  assert.deepEqual(led.slice(3), led.slice(0, 3));
 });

@@ -3,6 +3,8 @@
  * second while anybody is connected, so that a promotion is noticed within a second.
  */
 
+import { randomInt } from 'node:crypto';
+
 /** Where PostgreSQL listens. */
 export type Endpoint = { host: string; port: number } | { path: string };
 
@@ -35,6 +37,20 @@ const ASKED_AGAIN_AFTER_MS = 300;
 /** A server that is the only one. */
 export function onlyHost(endpoint: Endpoint): Target {
   return { next: async () => endpoint, opened: () => () => {} };
+}
+
+/** Servers of which any will do: each connection leads to the next one, so that one that is away is passed by. */
+export function anyHost(endpoints: readonly Endpoint[]): Target {
+  let next = randomInt(endpoints.length);
+  return {
+    async next() {
+      next = (next + 1) % endpoints.length;
+      const endpoint = endpoints[next];
+      if (endpoint === undefined) throw new NoPrimary();
+      return endpoint;
+    },
+    opened: () => () => {},
+  };
 }
 
 /** The failure when no server takes writes. */

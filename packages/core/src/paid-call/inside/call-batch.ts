@@ -49,6 +49,8 @@ export interface BatchSettings {
   weekOf?: ((ids: readonly string[]) => string | null) | undefined;
   /** Whether each function goes in a statement of its own, which a database that is spread runs on another server. */
   apart?: boolean;
+  /** Any of those servers, for the two functions that run where the bucket is; null, or not given: the coordinator. */
+  hot?: Database | null;
 }
 
 /** The settings of one statement. Whatever stands in it is durable when it is answered, unless all of it may be lost. */
@@ -80,6 +82,8 @@ type Cell = Parameters<typeof arrayLiteral>[0][number];
 
 /** One of the functions in the statement. */
 interface Part {
+  /** Whether any server of a spread database can be asked for it. */
+  anywhere: boolean;
   columns: SqlFragment;
   from: SqlFragment;
   /** One outcome for each item of work, in the order of the work. */
@@ -139,7 +143,10 @@ export async function applyCalls(
   ];
   const asked = parts.filter((part) => part !== null);
   if (asked.length === 0) return [];
-  const answered = settings.apart === true ? await askApart(sql, asked) : await askTogether(sql, asked);
+  const answered =
+    settings.apart === true
+      ? await askApart({ sql, hot: settings.hot ?? sql }, asked)
+      : await askTogether(sql, asked);
   const outcomes: CallWorkOutcome[] = [];
   for (const [which, part] of parts.entries()) {
     for (const [index, outcome] of part?.outcomes(answered).entries() ?? []) {
@@ -150,12 +157,18 @@ export async function applyCalls(
 }
 
 /** Each function by itself, in order, so that the begins can reserve what the finishes release. What was done before one fails stays done. */
-async function askApart(sql: Database, parts: readonly Part[]): Promise<Answered> {
+async function askApart(
+  { sql, hot }: { sql: Database; hot: Database },
+  parts: readonly Part[],
+): Promise<Answered> {
   const all = {} as Answered;
   for (const part of parts) {
     // Citus hands a call on with its arguments as they are, and has no form for an array that is made of a text.
     const strings = part.from.strings.map((text) => text.replace(/::text::(?=[a-z]+\[\])/g, '::'));
-    Object.assign(all, await askTogether(sql, [{ ...part, from: { ...part.from, strings } }]));
+    Object.assign(
+      all,
+      await askTogether(part.anywhere ? hot : sql, [{ ...part, from: { ...part.from, strings } }]),
+    );
   }
   return all;
 }
@@ -184,6 +197,7 @@ function beginPart(calls: readonly CallToBegin[], settings: StatementSettings): 
   const anyIdentity = calls.some(({ identity }) => identity !== null);
   const anyTerms = calls.some(({ terms }) => terms !== undefined);
   return {
+    anywhere: true,
     columns: fragment`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
     from: fragment`${named(CALLS_BEGIN, calls, settings)}(
       ${bucketOf(settings)}::smallint, ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
@@ -216,6 +230,7 @@ function finishPart(calls: readonly CallToFinish[], settings: StatementSettings)
   const anyAnswer = calls.some(({ answer }) => answer !== null);
   const anyMeasured = calls.some(({ takenMicros }) => takenMicros !== undefined);
   return {
+    anywhere: true,
     columns: fragment`f.status as finish_status, f.available as finish_available`,
     from: fragment`${named(settings.apart === true ? CALLS_FINISH_APART : CALLS_FINISH, calls, settings)}(
       ${bucketOf(settings)}::smallint, ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
@@ -239,6 +254,7 @@ function generalPart(batch: readonly CallWork[], settings: StatementSettings): P
   const k = (pick: (call: CallToKeep) => Cell) => arrayLiteral(keeps.map(pick));
   const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
   return {
+    anywhere: false,
     columns: fragment`g.*`,
     from: fragment`${named(
       CALLS_APPLY,

@@ -96,7 +96,7 @@ const FORGOTTEN = 'revoked';
  * @param options.holder this process, by its row in `replicas`; the calls it holds are released when it has ended
  */
 export function createCallStore(
-  { sql, patient, commits: pool, distribution }: Pools,
+  { sql, patient, commits: pool, hot, distribution }: Pools,
   options: { nowMs: () => number; answerTtlMs: number; holder?: () => bigint | null },
 ): CallStore {
   const { nowMs, answerTtlMs, holder = () => null } = options;
@@ -105,7 +105,7 @@ export function createCallStore(
   const settings = () => ({ answerTtlMs, nowMs: nowMs(), holder: holder() });
   const commits = inGroups((batch) =>
     weeks.run((weekOf) =>
-      applyCalls(pool, batch, { ...settings(), weekOf, apart: distribution.isDistributed }),
+      applyCalls(pool, batch, { ...settings(), weekOf, apart: distribution.isDistributed, hot }),
     ),
   );
 
