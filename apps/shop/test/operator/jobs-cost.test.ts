@@ -178,8 +178,8 @@ test('a round with nothing due costs as much after fifteen thousand past rows as
         const notes: string[] = [];
         const sold = await pools.sql.begin(async (on) => {
           const since = new Date(Date.now() - 90 * 86_400_000);
-          await movedOf(on, since, notes);
-          return salesOf(on, since, [], notes);
+          await movedOf(on, since, { notes });
+          return salesOf(on, since, { creditServices: [], notes });
         });
         assert.deepEqual([notes, Number(sold.calls) >= FEW], [[], true]);
       },

@@ -11,7 +11,7 @@ before(async () => {
 after(() => database.close());
 
 const daysOf = async (account: bigint) =>
-  (await database.sql.begin((on) => accountRecord(on, account, Date.now())))?.days;
+  (await database.sql.begin((on) => accountRecord(on, account, { nowMs: Date.now() })))?.days;
 
 test('the days of an account and of no other are told, the newest first, with what was released and refunded', async () => {
   await database.sql`insert into ledger_accounts (id, house) values (1000, false), (1001, false)`;

@@ -3,6 +3,7 @@ import { arrayLiteral } from '../db/array-literal.ts';
 import type { Transaction } from '../db/connection.ts';
 import type { KeyKind, KeyStatus } from '../keys/keys.ts';
 import { houseAccountName } from '../ledger/accounts.ts';
+import { bucketOfAccount } from '../ledger/buckets.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import { asFreeze, type FreezeRow, statusOf } from './key-fields.ts';
@@ -18,30 +19,47 @@ const PHASES = ['', 'posted', 'pending', 'post', 'void'] as const;
 
 type Shown = Record<string, unknown>;
 
-/** @param on one snapshot. @returns null when there is no such account, or when it is one of the house's own */
-export async function accountRecord(on: Transaction, id: bigint, nowMs: number): Promise<Shown | null> {
-  const balance = await balanceOf(on, id);
-  if (balance === null) return null;
+/** An account, and where it lies. */
+interface Account {
+  id: bigint;
+  bucket: number;
+}
+
+/**
+ * @param on one snapshot
+ * @param options.isSpread whether the database is spread over servers; not given: it is not
+ * @returns null when there is no such account, or when it is one of the house's own
+ */
+export async function accountRecord(
+  on: Transaction,
+  id: bigint,
+  { nowMs, isSpread = false }: { nowMs: number; isSpread?: boolean },
+): Promise<Shown | null> {
+  const bucket = await bucketOfAccount(on, id);
+  const account = bucket === null ? null : { id, bucket };
+  const balance = account === null ? null : await balanceOf(on, account);
+  if (account === null || balance === null) return null;
   return {
     accountId: String(id),
     ...balance,
     ...(await debtOf(on, id)),
-    shares: await sharesOf(on, id, nowMs),
+    shares: await sharesOf(on, account, { nowMs, isSpread }),
     freezes: await freezesOf(on, id),
-    keys: await keysOf(on, id, nowMs),
-    transfers: await transfersOf(on, id),
+    keys: await keysOf(on, account, nowMs),
+    transfers: await transfersOf(on, account),
     cardOrders: await cardOrdersOf(on, id),
-    calls: await callsOf(on, id),
+    calls: await callsOf(on, account),
     days: await daysOf(on, id),
   };
 }
 
-async function balanceOf(on: Transaction, id: bigint): Promise<Shown | null> {
+async function balanceOf(on: Transaction, { id, bucket }: Account): Promise<Shown | null> {
   const account = String(id);
   const [balance] = await on<{ dp: bigint; d: bigint; c: bigint; spent: bigint; created_at: Date }[]>`
     select debits_pending as dp, debits_posted as d, credits_posted as c, created_at,
-           (select coalesce(sum(spent_micros), 0) from call_spending where account_id = ${account})::bigint as spent
-    from ledger_accounts where id = ${account} and not house`;
+           (select coalesce(sum(spent_micros), 0) from call_spending
+            where bucket = ${bucket} and account_id = ${account})::bigint as spent
+    from ledger_accounts where bucket = ${bucket} and id = ${account} and not house`;
   if (balance === undefined) return null;
   return {
     createdAt: balance.created_at.toISOString(),
@@ -59,17 +77,13 @@ async function debtOf(on: Transaction, id: bigint): Promise<Shown> {
 }
 
 /** Shows an account's shares of the price of calls, such as for readings of its devices, and why they are not paid out. */
-async function sharesOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown> {
+async function sharesOf(
+  on: Transaction,
+  account: Account,
+  { nowMs, isSpread }: { nowMs: number; isSpread: boolean },
+): Promise<Shown> {
   const now = new Date(nowMs).toISOString();
-  const [row] = await on<{ due: bigint; new_card: bigint; payer_owes: bigint; has_key: boolean }[]>`
-    select coalesce(sum(s.due_micros), 0)::bigint as due,
-           coalesce(sum(s.due_micros) filter (where s.held_until > ${now}), 0)::bigint as new_card,
-           coalesce(sum(s.due_micros) filter (where s.due_micros > 0 and d.owed_micros > 0
-             and (s.held_until is null or s.held_until <= ${now})), 0)::bigint as payer_owes,
-           exists (select 1 from api_keys k where k.account_id = ${String(id)} and k.status = 'active'
-             and (k.expires_at is null or k.expires_at > ${now})) as has_key
-    from call_shares s left join account_debts d on d.account_id = s.account_id
-    where s.beneficiary = ${String(id)} and s.due_micros <> 0`;
+  const row = await (isSpread ? dueInBuckets(on, account, now) : dueTo(on, account.id, now));
   const { due = 0n, new_card: newCard = 0n, payer_owes: payerOwes = 0n, has_key: hasKey = true } = row ?? {};
   const isKeyless = due > 0n && !hasKey;
   return {
@@ -83,13 +97,55 @@ async function sharesOf(on: Transaction, id: bigint, nowMs: number): Promise<Sho
   };
 }
 
+interface DueRow {
+  due: bigint;
+  new_card: bigint;
+  payer_owes: bigint;
+  has_key: boolean;
+}
+
+async function dueTo(on: Transaction, id: bigint, now: string): Promise<DueRow | undefined> {
+  const [row] = await on<DueRow[]>`
+    select coalesce(sum(s.due_micros), 0)::bigint as due,
+           coalesce(sum(s.due_micros) filter (where s.held_until > ${now}), 0)::bigint as new_card,
+           coalesce(sum(s.due_micros) filter (where s.due_micros > 0 and d.owed_micros > 0
+             and (s.held_until is null or s.held_until <= ${now})), 0)::bigint as payer_owes,
+           exists (select 1 from api_keys k where k.account_id = ${String(id)} and k.status = 'active'
+             and (k.expires_at is null or k.expires_at > ${now})) as has_key
+    from call_shares s left join account_debts d on d.account_id = s.account_id
+    where s.beneficiary = ${String(id)} and s.due_micros <> 0`;
+  return row;
+}
+
+/** The same on a database that is spread: shares lie with those who paid them, and what these owe on the coordinator. */
+async function dueInBuckets(
+  on: Transaction,
+  { id, bucket }: Account,
+  now: string,
+): Promise<DueRow | undefined> {
+  const owing = await on<
+    { account_id: bigint }[]
+  >`select account_id from account_debts where owed_micros > 0`;
+  const debtors = arrayLiteral(owing.map(({ account_id: account }) => account));
+  const [sums] = await on<Omit<DueRow, 'has_key'>[]>`
+    select coalesce(sum(due_micros), 0)::bigint as due,
+           coalesce(sum(due_micros) filter (where held_until > ${now}), 0)::bigint as new_card,
+           coalesce(sum(due_micros) filter (where due_micros > 0 and account_id = any(${debtors}::text::bigint[])
+             and (held_until is null or held_until <= ${now})), 0)::bigint as payer_owes
+    from call_shares where beneficiary = ${String(id)} and due_micros <> 0`;
+  const usable = await on`
+    select 1 from api_keys where bucket = ${bucket} and account_id = ${String(id)} and status = 'active'
+      and (expires_at is null or expires_at > ${now}) limit 1`;
+  return sums === undefined ? undefined : { ...sums, has_key: usable.length > 0 };
+}
+
 async function freezesOf(on: Transaction, id: bigint): Promise<Shown[]> {
   const rows = await on<FreezeRow[]>`
     select cause, note, created_at from account_freezes where account_id = ${String(id)} order by cause`;
   return rows.map(asFreeze);
 }
 
-async function keysOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown[]> {
+async function keysOf(on: Transaction, { id, bucket }: Account, nowMs: number): Promise<Shown[]> {
   const rows = await on<
     {
       id: bigint;
@@ -104,7 +160,7 @@ async function keysOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown
     }[]
   >`
     select id, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros, cap_per_day_micros
-    from api_keys where account_id = ${String(id)} order by id desc limit ${KEYS_SHOWN}`;
+    from api_keys where bucket = ${bucket} and account_id = ${String(id)} order by id desc limit ${KEYS_SHOWN}`;
   return rows.map((row) => ({
     keyId: String(row.id),
     keyPrefix: row.prefix,
@@ -120,7 +176,7 @@ async function keysOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown
   }));
 }
 
-async function transfersOf(on: Transaction, id: bigint): Promise<Shown[]> {
+async function transfersOf(on: Transaction, { id, bucket }: Account): Promise<Shown[]> {
   const account = String(id);
   // A call's transfers have its id, which sorts by time; all others have an index by time.
   const rows = await on<
@@ -137,12 +193,12 @@ async function transfersOf(on: Transaction, id: bigint): Promise<Shown[]> {
   >`
     select * from (
       (select id, phase, debit_account, credit_account, amount_micros, code, note, created_at
-       from ledger_transfers where account_id = ${account} and code <> 'call'
+       from ledger_transfers where bucket = ${bucket} and account_id = ${account} and code <> 'call'
        order by created_at desc limit ${TRANSFERS_SHOWN})
       union all
       (select t.id, t.phase, t.debit_account, t.credit_account, t.amount_micros, t.code, t.note, t.created_at
-       from (select id from calls where account_id = ${account} order by id desc limit ${TRANSFERS_SHOWN}) c
-       join ledger_transfers t on t.account_id = ${account} and t.id = c.id)
+       from (select id from calls where bucket = ${bucket} and account_id = ${account} order by id desc limit ${TRANSFERS_SHOWN}) c
+       join ledger_transfers t on t.bucket = ${bucket} and t.account_id = ${account} and t.id = c.id)
     ) moved order by created_at desc, phase desc limit ${TRANSFERS_SHOWN}`;
   return rows.map((row) => ({
     transferId: row.id,
@@ -156,7 +212,7 @@ async function transfersOf(on: Transaction, id: bigint): Promise<Shown[]> {
   }));
 }
 
-async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
+async function callsOf(on: Transaction, { id, bucket }: Account): Promise<Shown[]> {
   const account = String(id);
   const rows = await on<
     {
@@ -174,11 +230,11 @@ async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
   >`
     select c.id, c.state, c.rail, c.service, c.price_micros, c.reserved_micros, c.outcome, k.prefix, c.created_at,
            c.finished_at
-    from (select * from calls where account_id = ${account} order by id desc limit ${CALLS_SHOWN}) c
-    left join api_keys k on k.id = c.key_id order by c.id desc`;
+    from (select * from calls where bucket = ${bucket} and account_id = ${account} order by id desc limit ${CALLS_SHOWN}) c
+    left join api_keys k on k.bucket = ${bucket} and k.id = c.key_id order by c.id desc`;
   const refundIds = rows.map((call) => transferIdFor(`refund:${call.id}`));
   const refunds = await on<{ id: string }[]>`
-    select id from ledger_transfers where account_id = ${account}
+    select id from ledger_transfers where bucket = ${bucket} and account_id = ${account}
       and id = any(${arrayLiteral(refundIds)}::text::uuid[])`;
   const refunded = new Set(refunds.map((row) => row.id));
   return rows.map((row, index) => ({

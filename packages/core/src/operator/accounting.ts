@@ -2,7 +2,7 @@
  * The books by day, for an accountant: what each day moved, by rail and service, and what it cost. Days are those of UTC. The amounts of
  * the ledger's lines add up to the balances that `npm run books` proves.
  */
-import type { Database } from '../db/connection.ts';
+import type { Database, Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, houseAccountName } from '../ledger/accounts.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { Service } from '../service/define.ts';
@@ -104,27 +104,74 @@ async function movedOn(sql: Database, dayMs: number): Promise<readonly Moved[]> 
         ) o on true
         where t.phase in (1, 3) and t.created_at >= ${from} and t.created_at < ${to}
         union all
-        -- Calls that stand in archives: credits paid for all of them.
-        select 'call', 1000, ${String(HOUSE_ACCOUNTS.revenue_credits)}::bigint, service, false, charged, spent_micros
-        from calls_carried where day = (${from}::timestamptz at time zone 'UTC')::date and charged > 0
+        ${archivedOn(transaction, from)}
       ) moved group by 1, 2, 3, 4, 5
       order by 1, 2, 3, 4, 5`;
   });
 }
 
 /**
+ * The same on a database that is spread: its servers add up their transfers, each of which lies with its call. What is on the coordinator
+ * is looked up afterwards: the orders of reversals, which are few, and what stands in archives.
+ */
+async function movedInBuckets(sql: Database, dayMs: number): Promise<readonly Moved[]> {
+  const [from, to] = [new Date(dayMs).toISOString(), new Date(dayMs + DAY_MS).toISOString()];
+  return sql.begin('isolation level repeatable read read only', async (transaction) => {
+    await transaction`select set_config('statement_timeout', ${String(DAY_TIMEOUT_MS)}, true)`;
+    // On the servers too: each call is looked up by its key.
+    await transaction.unsafe(`
+      set local citus.propagate_set_commands = 'local'; set local enable_seqscan = off;
+      set local enable_hashjoin = off; set local enable_mergejoin = off`);
+    const rows = await transaction`
+      select t.code, case when t.debit_account < 1000 then t.debit_account else 1000 end as debit,
+             case when t.credit_account < 1000 then t.credit_account else 1000 end as credit, c.service,
+             case when t.code in ('card_reversal', 'card_reversal_undone')
+               then substring(t.note from '^order ([0-9a-f-]{36})$') end as order_id,
+             count(*)::text as transfers, sum(t.amount_micros)::text as micros
+      from ledger_transfers t
+      left join calls c on t.code = 'call' and c.bucket = t.bucket and c.account_id = t.account_id and c.id = t.id
+      where t.phase in (1, 3) and t.created_at >= ${from} and t.created_at < ${to}
+      group by 1, 2, 3, 4, 5`;
+    const read = rows.map((row) => ({ ...row, debit: String(row.debit), credit: String(row.credit) }));
+    return transaction<Moved[]>`
+      select code, debit, credit, service, disputed, sum(transfers)::bigint as transfers, sum(micros)::bigint as micros from (
+        select m.code, m.debit, m.credit, m.service, o.dispute is not null as disputed, m.transfers, m.micros
+        from jsonb_to_recordset(${JSON.stringify(read)}::text::jsonb) as m (
+          code text, debit bigint, credit bigint, service text, order_id uuid, transfers bigint, micros bigint)
+        left join card_orders o on o.id = m.order_id
+        union all
+        ${archivedOn(transaction, from)}
+      ) moved group by 1, 2, 3, 4, 5
+      order by 1, 2, 3, 4, 5`;
+  });
+}
+
+/** Calls that stand in archives: credits paid for all of them. */
+function archivedOn(on: Transaction, from: string) {
+  return on`
+    select 'call', 1000, ${String(HOUSE_ACCOUNTS.revenue_credits)}::bigint, service, false, charged, spent_micros
+    from calls_carried where day = (${from}::timestamptz at time zone 'UTC')::date and charged > 0`;
+}
+
+/**
  * Every line from one day to another, both included, and one that says that these were all.
  *
- * @param from the first millisecond of the first day, in UTC
+ * @param of.fromMs the first millisecond of the first day, in UTC
+ * @param of.isSpread whether the database is spread over servers; not given: it is not
  */
 export async function* accountingLines(
   sql: Database,
-  { fromMs, toMs, costs }: { fromMs: number; toMs: number; costs: KnownCosts },
+  {
+    fromMs,
+    toMs,
+    costs,
+    isSpread = false,
+  }: { fromMs: number; toMs: number; costs: KnownCosts; isSpread?: boolean },
 ): AsyncGenerator<AccountingLine> {
   let count = 0;
   for (let dayMs = fromMs; dayMs <= toMs; dayMs += DAY_MS) {
     const day = new Date(dayMs).toISOString().slice(0, 10);
-    const moved = await movedOn(sql, dayMs);
+    const moved = await (isSpread ? movedInBuckets(sql, dayMs) : movedOn(sql, dayMs));
     const measured = await costs.measuredOn(day);
     const lines = [
       ...moved.map((each) => lineOf(day, each)),

@@ -1,5 +1,6 @@
 /** The operators' view of customers: whose keys there are, and all that is on record of an account. */
 import type { Database, Transaction } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { accountRecord } from './account-record.ts';
 import { type CallStory, callStory } from './call-story.ts';
 import { type Found, findAnything } from './find.ts';
@@ -23,7 +24,12 @@ export interface AccountRecords {
   call(accountId: bigint | null, callId: string): Promise<CallStory | null>;
 }
 
-export function createAccountRecords(sql: Database, nowMs: () => number): AccountRecords {
+/** @param distribution says whether the database is spread; not given: it is not */
+export function createAccountRecords(
+  sql: Database,
+  nowMs: () => number,
+  distribution?: DistributionNote,
+): AccountRecords {
   /** Reads in one snapshot, within a bound on time. */
   const reading = <T>(read: (transaction: Transaction) => Promise<T>): Promise<T> =>
     sql
@@ -35,7 +41,10 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
 
   return {
     search: (query, after) => reading((on) => searchKeys(on, { query, after, nowMs: nowMs() })),
-    account: (id) => reading((on) => accountRecord(on, id, nowMs())),
+    account: (id) =>
+      reading((on) =>
+        accountRecord(on, id, { nowMs: nowMs(), isSpread: distribution?.isDistributed === true }),
+      ),
     find: (query) => reading((on) => findAnything(on, query, nowMs())),
     call: (accountId, callId) => reading((on) => callStory(on, accountId, callId)),
   };

@@ -1,6 +1,7 @@
 /** The whole story of a call: what was asked, verified, settled, captured, delivered, asked for again and sent back. */
 import type { Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { bucketOfAccount, HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import { refuseArchived } from './archived-call.ts';
@@ -84,6 +85,7 @@ export async function callStory(
   callId: string,
 ): Promise<CallStory | null> {
   const account = String(accountId ?? HOUSE_ACCOUNTS.chain_clearing);
+  const bucket = accountId === null ? HOUSE_BUCKET : await bucketOfAccount(on, accountId);
   const [row] = await on<StoryRow[]>`
     select c.service, c.rail, c.state, c.price_micros, c.reserved_micros, c.outcome, c.created_at, c.finished_at, a.expires_at,
            s.network, s.asset, s.payer, s.pay_to, s.state as settlement_state, s.reason, s.transaction,
@@ -91,12 +93,12 @@ export async function callStory(
            r.amount_micros as refund_amount, r.reason as refund_reason, r.transaction as refund_transaction,
            r.created_at as refund_at, r.paid_at as refund_paid_at, t.created_at as given_back_at
     from calls c
-    left join call_answers a on a.account_id = c.account_id and a.id = c.id
-    left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+    left join call_answers a on a.bucket = ${bucket} and a.account_id = c.account_id and a.id = c.id
+    left join settlements s on s.bucket = ${bucket} and s.account_id = c.account_id and s.call_id = c.id
     left join refunds r on r.account_id = c.account_id and r.call_id = c.id
-    left join ledger_transfers t on t.account_id = c.account_id and t.id = ${transferIdFor(`refund:${callId}`)}
+    left join ledger_transfers t on t.bucket = ${bucket} and t.account_id = c.account_id and t.id = ${transferIdFor(`refund:${callId}`)}
       and t.code <> 'onchain_refund'
-    where c.account_id = ${account} and c.id = ${callId}`;
+    where c.bucket = ${bucket} and c.account_id = ${account} and c.id = ${callId}`;
   if (row === undefined) {
     await refuseArchived(on, callId);
     return null;

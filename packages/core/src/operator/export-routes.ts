@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
 import type { MeasuredCost } from '../service/sources.ts';
@@ -38,6 +39,7 @@ export function exportRoutes(
   admin: FastifyInstance,
   parts: {
     patient: Database;
+    distribution?: DistributionNote;
     stock: Pick<StockDesk, 'services'>;
     serviceCosts: readonly DeclaredCost[];
     sourceCostsOn(day: string): Promise<readonly MeasuredCost[]>;
@@ -52,7 +54,11 @@ export function exportRoutes(
     measuredOn: (of) => parts.sourceCostsOn(of),
   });
   const accounting = (query: unknown) =>
-    accountingLines(patient, { ...readParameters(days, query), costs: costs() });
+    accountingLines(patient, {
+      ...readParameters(days, query),
+      costs: costs(),
+      isSpread: parts.distribution?.isDistributed === true,
+    });
 
   admin.get('/accounting.csv', (request, reply) => {
     const lines = accounting(request.query);

@@ -1,6 +1,7 @@
 /** Finds what a customer's id belongs to, whichever id it is. */
 import type { Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { searchKeys } from './key-search.ts';
 
@@ -168,9 +169,9 @@ async function callsByTransaction(on: Transaction, transaction: string): Promise
   const spellings = [...new Set([transaction, transaction.toLowerCase()])];
   const rows = await on<CallRow[]>`
     select c.id, c.account_id, c.service, c.rail, c.state, c.price_micros, c.created_at from (
-      select account_id, call_id from settlements where transaction in ${on(spellings)}
+      select account_id, call_id from settlements where bucket = ${HOUSE_BUCKET} and transaction in ${on(spellings)}
       union select account_id, call_id from refunds where transaction in ${on(spellings)}
-    ) s cross join lateral (select * from calls where account_id = s.account_id and id = s.call_id offset 0) c
+    ) s ${callsOfHouse(on)}
     order by c.created_at desc limit ${SHOWN}`;
   return rows.map(asCall);
 }
@@ -181,11 +182,18 @@ async function callsByWallet(on: Transaction, wallet: string): Promise<Found[]> 
     select c.id, c.account_id, c.service, c.rail, c.state, c.price_micros, c.created_at
     from (
       select account_id, call_id, created_at from settlements
-      where account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and payer in ${on(spellings)}
+      where bucket = ${HOUSE_BUCKET} and account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and payer in ${on(spellings)}
       order by created_at desc limit ${SHOWN}
-    ) s cross join lateral (select * from calls where account_id = s.account_id and id = s.call_id offset 0) c
+    ) s ${callsOfHouse(on)}
     order by s.created_at desc`;
   return rows.map(asCall);
+}
+
+/** The calls of settlements `s`, which lie with them. Each is looked up by its key. */
+function callsOfHouse(on: Transaction) {
+  return on`cross join lateral (
+    select * from calls where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
+  ) c`;
 }
 
 async function byRequest(on: Transaction, requestId: string): Promise<Found[]> {

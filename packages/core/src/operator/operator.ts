@@ -1,6 +1,7 @@
 /** The operator's part of the server, put together: there only while a token or a provider opens it. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Database, Transaction } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import type { Derivation } from '../http/caller-address.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { Keys } from '../keys/keys.ts';
@@ -28,6 +29,8 @@ export interface OperatorParts {
   sql: Database;
   /** The database connections for proofs of the books. */
   patient: Database;
+  /** Whether the database is spread over servers; not given: it is not. */
+  distribution?: DistributionNote;
   /** The rules of the books for the money that each part keeps. */
   books: readonly Audited[];
   ledger: Ledger;
@@ -123,7 +126,7 @@ export function openOperatorDoor(tokens: () => readonly OperatorToken[], parts: 
           aboveMicros: parts.secondAboveMicros,
           nowMs,
         }),
-        records: createAccountRecords(sql, nowMs),
+        records: createAccountRecords(sql, nowMs, parts.distribution),
         verdicts,
       });
     },

@@ -1,6 +1,7 @@
 /** The figures at a glance: sections, of which each can fail by itself. */
 import type { Transaction } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
+import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { Sections } from './overview-sections.ts';
 import { movedOf, salesOf } from './sales-figures.ts';
@@ -28,6 +29,7 @@ export interface Overview {
  * @param sections which read them, and note what is not known
  * @param options.days how many days to look back on, today among them: 1 to 90
  * @param options.trialBudgetMicrosPerDay what a day may give in trials; null: any
+ * @param options.isSpread whether the database is spread over servers; not given: it is not
  * @param options.creditServices what the names of services begin with that sell credit: no sale until it is spent
  */
 export async function overviewOf(
@@ -36,15 +38,16 @@ export async function overviewOf(
     days: number;
     creditServices: readonly string[];
     trialBudgetMicrosPerDay: bigint | null;
+    isSpread?: boolean;
     nowMs: number;
   },
 ): Promise<Overview> {
-  const { days, nowMs } = options;
+  const { days, nowMs, isSpread = false } = options;
   const { notes } = sections;
   const since = new Date(nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS);
   // One after the other: the figures are for people, and the connections for calls.
-  const sales = await sections.snapshot('Sales', (on) => salesOf(on, since, options.creditServices, notes));
-  const money = await sections.snapshot('Money', (on) => moneyOf(on, since, { ...options, notes }));
+  const sales = await sections.snapshot('Sales', (on) => salesOf(on, since, { ...options, notes, isSpread }));
+  const money = await sections.snapshot('Money', (on) => moneyOf(on, since, { ...options, notes, isSpread }));
   const unfinished = await sections.snapshot('Unfinished business', async (on) => ({
     ...(await unfinishedOf(on, nowMs)),
     disputes: await openDisputesOf(on),
@@ -54,20 +57,28 @@ export async function overviewOf(
 
 interface MoneyAsked {
   trialBudgetMicrosPerDay: bigint | null;
+  isSpread: boolean;
   nowMs: number;
   notes: string[];
 }
 
-async function moneyOf(on: Transaction, since: Date, { trialBudgetMicrosPerDay, nowMs, notes }: MoneyAsked) {
+async function moneyOf(
+  on: Transaction,
+  since: Date,
+  { trialBudgetMicrosPerDay, isSpread, nowMs, notes }: MoneyAsked,
+) {
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
-  const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
-    select (select coalesce(sum(price_micros), 0) from ${on(sqlFunction('open_calls'))}()
-            where account_id >= 1000)::bigint as credits,
-           (select coalesce(sum(c.price_micros), 0) from settlements s
-            cross join lateral (select price_micros from calls where account_id = s.account_id and id = s.call_id offset 0) c
-            where s.final_at is null and s.state in (0, 3))::bigint as on_chain`;
-  const moved = await movedOf(on, since, notes);
+  const [ofCredits] = await on<{ reserved: bigint }[]>`
+    select coalesce(sum(price_micros), 0)::bigint as reserved from ${on(sqlFunction('open_calls'))}()
+    where account_id >= 1000`;
+  const [onChain] = await on<{ reserved: bigint }[]>`
+    select coalesce(sum(c.price_micros), 0)::bigint as reserved from settlements s
+    cross join lateral (
+      select price_micros from calls where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
+    ) c
+    where s.bucket = ${HOUSE_BUCKET} and s.final_at is null and s.state in (0, 3)`;
+  const moved = await movedOf(on, since, { notes, isSpread });
   const movedBy = new Map(moved.map((row) => [row.code, row.moved]));
   const [debts] = await on<{ owed: bigint; accounts: bigint }[]>`
     select coalesce(sum(owed_micros), 0)::bigint as owed, count(*) as accounts from account_debts
@@ -97,7 +108,7 @@ async function moneyOf(on: Transaction, since: Date, { trialBudgetMicrosPerDay, 
       budgetUsd: trialBudgetMicrosPerDay === null ? null : microsToUsd(trialBudgetMicrosPerDay),
       mostOfOneSite: Number(trials?.most ?? 0n),
     },
-    reserved: { creditsUsd: usd(reserved?.credits), onChainUsd: usd(reserved?.on_chain) },
+    reserved: { creditsUsd: usd(ofCredits?.reserved), onChainUsd: usd(onChain?.reserved) },
     refunded: {
       onChainUsd: usd(movedBy.get('onchain_refund')),
       callsUsd: usd((movedBy.get('call_refund') ?? 0n) + (movedBy.get('operator_refund') ?? 0n)),
@@ -155,8 +166,10 @@ async function unfinishedOf(on: Transaction, nowMs: number) {
   >`
     select s.call_id, s.rail, c.service, s.network, s.payer, c.price_micros, s.state, s.attempts, s.reason,
            s.transaction, s.created_at, s.dead_after, s.next_at, count(*) over () as of_all
-    from settlements s cross join lateral (select service, price_micros from calls where account_id = s.account_id and id = s.call_id offset 0) c
-    where s.final_at is null and s.state in (0, 3) and s.created_at < ${before(SETTLEMENT_EXPECTED_MS)}
+    from settlements s cross join lateral (
+      select service, price_micros from calls where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
+    ) c
+    where s.bucket = ${HOUSE_BUCKET} and s.final_at is null and s.state in (0, 3) and s.created_at < ${before(SETTLEMENT_EXPECTED_MS)}
     order by s.created_at limit ${LISTED}`;
   const orders = await on<
     {

@@ -45,6 +45,7 @@ export function openOperator(
     owed: (page) => owedBy(needs.parts(), page),
     sql: pools.sql,
     patient: pools.patient,
+    distribution: pools.distribution,
     signIn: {
       issuer: settings.oidcIssuer,
       clientId: settings.oidcClientId,

@@ -2,6 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
 import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
@@ -40,6 +41,8 @@ export interface OperatorRouteParts {
   sql: Database;
   /** The database connections for readings that take long. */
   patient: Database;
+  /** Whether the database is spread over servers; not given: it is not. */
+  distribution?: DistributionNote;
   operators: Operators;
   acts: Acts;
   stock: StockDesk;
@@ -235,6 +238,7 @@ function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void
       days,
       creditServices: parts.creditServices(),
       trialBudgetMicrosPerDay: parts.trialBudgetMicrosPerDay,
+      isSpread: parts.distribution?.isDistributed === true,
       nowMs: parts.nowMs(),
     });
     const openActs = await sections.read('Actions whose end is not known', () => acts.open());

@@ -241,12 +241,21 @@ function openRecords(
     buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
   });
   const followedCalls = new FollowedCalls(pools, { nowMs, holder: replica.id });
-  const figures = measureServices(sql, nowMs);
-  const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
   const turns = createBucketTurns(pools);
+  const figures = measureServices(sql, nowMs, turns);
+  const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
   const hear = (stopping?: AbortSignal) =>
     hearTransfers(pools, { turns, atOnce: TRANSFERS_HEARD_AT_ONCE, stopping });
-  return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold: foldSales(sql), hear, turns };
+  return {
+    ...sold,
+    reconciler,
+    settlementFinisher,
+    replica,
+    shares,
+    salesFold: foldSales(sql, undefined, turns),
+    hear,
+    turns,
+  };
 }
 
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */

@@ -5,6 +5,8 @@
 import type { Database } from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
 import { type Job, untilNoneIsDue } from '../../jobs/schedule.ts';
+import type { BucketTurns } from '../../ledger/bucket-turns.ts';
+import { foldSpreadSales } from './fold-spread-sales.ts';
 
 const FOLDED_EVERY_MS = 10_000;
 /** Calls or transfers of one statement, which has seconds. */
@@ -16,8 +18,9 @@ const FOLDS = ['sales_fold_calls', 'sales_fold_transfers'] as const;
  * counted and how far it goes are one commit.
  *
  * @param atOnce the calls or transfers of one statement
+ * @param turns says whether the buckets lie on several servers; not given: they do not
  */
-export function foldSales(sql: Database, atOnce: number = FOLDED_AT_ONCE): Job {
+export function foldSales(sql: Database, atOnce: number = FOLDED_AT_ONCE, turns?: BucketTurns): Job {
   const fold = async (name: (typeof FOLDS)[number]): Promise<number> => {
     const [row] = await sql<{ looked: number | null }[]>`
       select ${sql(sqlFunction(name))}(${atOnce}) as looked`;
@@ -28,6 +31,7 @@ export function foldSales(sql: Database, atOnce: number = FOLDED_AT_ONCE): Job {
     name: 'fold-sales',
     intervalMs: FOLDED_EVERY_MS,
     async run(stopping) {
+      if (turns?.isSpread === true) return foldSpreadSales(sql, { turns, atOnce, stopping });
       for (const name of FOLDS) await untilNoneIsDue(atOnce, () => fold(name), stopping);
     },
   };
