@@ -26,15 +26,17 @@ export interface ServerProcess {
  * Starts it and waits until it listens.
  *
  * @param spawned told of the process at once
+ * @param program another version's, unless it is this one's
  * @throws with its last words when it does not come up
  */
 export async function startServerProcess(
   environment: Record<string, string>,
   spawned: (child: ChildProcess) => void = () => {},
+  program: string = MAIN,
 ): Promise<ServerProcess> {
   for (let tried = 1; ; tried++) {
     try {
-      return await start(environment, spawned);
+      return await start(environment, spawned, program);
     } catch (error) {
       const isTaken = error instanceof Error && /port \d+ on \S+ is taken/.test(error.message);
       if (!isTaken || environment.PORT !== undefined || tried === PORTS_TRIED) throw error;
@@ -45,8 +47,9 @@ export async function startServerProcess(
 async function start(
   environment: Record<string, string>,
   spawned: (child: ChildProcess) => void,
+  program: string,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program], {
     env: {
       ...SURROUNDINGS,
       HOST: '127.0.0.1',
