@@ -112,18 +112,9 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     ],
   },
   {
-    file: 'packages/core/src/operator/overview.ts',
+    file: 'packages/core/src/operator/calls-of-house.ts',
     tests: costs,
-    bugs: [
-      [
-        '(select price_micros from calls where account_id = s.account_id and id = s.call_id offset 0)',
-        '(select price_micros from calls where account_id = s.account_id and id = s.call_id)',
-      ],
-      [
-        '(select service, price_micros from calls where account_id = s.account_id and id = s.call_id offset 0)',
-        '(select service, price_micros from calls where account_id = s.account_id and id = s.call_id)',
-      ],
-    ],
+    bugs: [['id = s.call_id offset 0', 'id = s.call_id']],
   },
   {
     file: 'packages/core/src/operator/sales-figures.ts',

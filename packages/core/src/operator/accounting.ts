@@ -122,7 +122,7 @@ async function movedInBuckets(sql: Database, dayMs: number): Promise<readonly Mo
     await transaction.unsafe(`
       set local citus.propagate_set_commands = 'local'; set local enable_seqscan = off;
       set local enable_hashjoin = off; set local enable_mergejoin = off`);
-    const rows = await transaction`
+    const rows = await transaction<(Pick<Moved, 'debit' | 'credit'> & Record<string, unknown>)[]>`
       select t.code, case when t.debit_account < 1000 then t.debit_account else 1000 end as debit,
              case when t.credit_account < 1000 then t.credit_account else 1000 end as credit, c.service,
              case when t.code in ('card_reversal', 'card_reversal_undone')
@@ -130,7 +130,7 @@ async function movedInBuckets(sql: Database, dayMs: number): Promise<readonly Mo
              count(*)::text as transfers, sum(t.amount_micros)::text as micros
       from ledger_transfers t
       left join calls c on t.code = 'call' and c.bucket = t.bucket and c.account_id = t.account_id and c.id = t.id
-      where t.phase in (1, 3) and t.created_at >= ${from} and t.created_at < ${to}
+      where t.phase in (1, 3) and t.created_at >= ${from} and ${to}::timestamptz > t.created_at
       group by 1, 2, 3, 4, 5`;
     const read = rows.map((row) => ({ ...row, debit: String(row.debit), credit: String(row.credit) }));
     return transaction<Moved[]>`

@@ -3,6 +3,7 @@ import type { Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import { callsOfHouse } from './calls-of-house.ts';
 import { searchKeys } from './key-search.ts';
 
 const SHOWN = 50;
@@ -187,13 +188,6 @@ async function callsByWallet(on: Transaction, wallet: string): Promise<Found[]> 
     ) s ${callsOfHouse(on)}
     order by s.created_at desc`;
   return rows.map(asCall);
-}
-
-/** The calls of settlements `s`, which lie with them. Each is looked up by its key. */
-function callsOfHouse(on: Transaction) {
-  return on`cross join lateral (
-    select * from calls where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
-  ) c`;
 }
 
 async function byRequest(on: Transaction, requestId: string): Promise<Found[]> {

@@ -3,6 +3,7 @@ import type { Transaction } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
 import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import { callsOfHouse } from './calls-of-house.ts';
 import type { Sections } from './overview-sections.ts';
 import { movedOf, salesOf } from './sales-figures.ts';
 
@@ -69,15 +70,7 @@ async function moneyOf(
 ) {
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
-  const [ofCredits] = await on<{ reserved: bigint }[]>`
-    select coalesce(sum(price_micros), 0)::bigint as reserved from ${on(sqlFunction('open_calls'))}()
-    where account_id >= 1000`;
-  const [onChain] = await on<{ reserved: bigint }[]>`
-    select coalesce(sum(c.price_micros), 0)::bigint as reserved from settlements s
-    cross join lateral (
-      select price_micros from calls where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
-    ) c
-    where s.bucket = ${HOUSE_BUCKET} and s.final_at is null and s.state in (0, 3)`;
+  const reserved = await reservedIn(on);
   const moved = await movedOf(on, since, { notes, isSpread });
   const movedBy = new Map(moved.map((row) => [row.code, row.moved]));
   const [debts] = await on<{ owed: bigint; accounts: bigint }[]>`
@@ -108,7 +101,7 @@ async function moneyOf(
       budgetUsd: trialBudgetMicrosPerDay === null ? null : microsToUsd(trialBudgetMicrosPerDay),
       mostOfOneSite: Number(trials?.most ?? 0n),
     },
-    reserved: { creditsUsd: usd(ofCredits?.reserved), onChainUsd: usd(onChain?.reserved) },
+    reserved: { creditsUsd: usd(reserved.credits), onChainUsd: usd(reserved.onChain) },
     refunded: {
       onChainUsd: usd(movedBy.get('onchain_refund')),
       callsUsd: usd((movedBy.get('call_refund') ?? 0n) + (movedBy.get('operator_refund') ?? 0n)),
@@ -144,6 +137,17 @@ async function moneyOf(
   };
 }
 
+/** What calls that run have reserved of customers' credit, and what chains have yet to move. */
+async function reservedIn(on: Transaction): Promise<{ credits: bigint; onChain: bigint }> {
+  const [credits] = await on<{ reserved: bigint }[]>`
+    select coalesce(sum(price_micros), 0)::bigint as reserved from ${on(sqlFunction('open_calls'))}()
+    where account_id >= 1000`;
+  const [onChain] = await on<{ reserved: bigint }[]>`
+    select coalesce(sum(c.price_micros), 0)::bigint as reserved from settlements s ${callsOfHouse(on)}
+    where s.bucket = ${HOUSE_BUCKET} and s.final_at is null and s.state in (0, 3)`;
+  return { credits: credits?.reserved ?? 0n, onChain: onChain?.reserved ?? 0n };
+}
+
 async function unfinishedOf(on: Transaction, nowMs: number) {
   const before = (ms: number) => new Date(nowMs - ms).toISOString();
   const settlements = await on<
@@ -166,9 +170,7 @@ async function unfinishedOf(on: Transaction, nowMs: number) {
   >`
     select s.call_id, s.rail, c.service, s.network, s.payer, c.price_micros, s.state, s.attempts, s.reason,
            s.transaction, s.created_at, s.dead_after, s.next_at, count(*) over () as of_all
-    from settlements s cross join lateral (
-      select service, price_micros from calls where bucket = ${HOUSE_BUCKET} and account_id = s.account_id and id = s.call_id offset 0
-    ) c
+    from settlements s ${callsOfHouse(on)}
     where s.bucket = ${HOUSE_BUCKET} and s.final_at is null and s.state in (0, 3) and s.created_at < ${before(SETTLEMENT_EXPECTED_MS)}
     order by s.created_at limit ${LISTED}`;
   const orders = await on<

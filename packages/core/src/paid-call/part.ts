@@ -235,27 +235,16 @@ function openRecords(
   });
   const shares = createCallShares(pools, { ledger, nowMs, cardHoldMs: settings.shareCardHoldMs });
   const requests = createRequestNotes(sql, nowMs, settings.requestRetentionDays);
-  const freeHangUps = createFreeHangUps({
-    sql,
-    nowMs,
-    buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
-  });
+  const buyerOf = async (id: bigint) => (await rootBuyerOf(sql, id)).name;
+  const freeHangUps = createFreeHangUps({ sql, nowMs, buyerOf });
   const followedCalls = new FollowedCalls(pools, { nowMs, holder: replica.id });
   const turns = createBucketTurns(pools);
   const figures = measureServices(sql, nowMs, turns);
   const sold = { calls, settlements, undelivered, freeHangUps, freeCalls, followedCalls, requests, figures };
   const hear = (stopping?: AbortSignal) =>
     hearTransfers(pools, { turns, atOnce: TRANSFERS_HEARD_AT_ONCE, stopping });
-  return {
-    ...sold,
-    reconciler,
-    settlementFinisher,
-    replica,
-    shares,
-    salesFold: foldSales(sql, undefined, turns),
-    hear,
-    turns,
-  };
+  const salesFold = foldSales(sql, undefined, turns);
+  return { ...sold, reconciler, settlementFinisher, replica, shares, salesFold, hear, turns };
 }
 
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
