@@ -130,7 +130,7 @@ async function movedInBuckets(sql: Database, dayMs: number): Promise<readonly Mo
              count(*)::text as transfers, sum(t.amount_micros)::text as micros
       from ledger_transfers t
       left join calls c on t.code = 'call' and c.bucket = t.bucket and c.account_id = t.account_id and c.id = t.id
-      where t.phase in (1, 3) and t.created_at >= ${from} and ${to}::timestamptz > t.created_at
+      where t.phase = any ('{1,3}'::smallint[]) and t.created_at >= ${from} and ${to}::timestamptz > t.created_at
       group by 1, 2, 3, 4, 5`;
     const read = rows.map((row) => ({ ...row, debit: String(row.debit), credit: String(row.credit) }));
     return transaction<Moved[]>`
