@@ -295,8 +295,8 @@ function told(answer: string): unknown {
   }
 }
 
-/** The verdict on the books, of which a spread database has more rules, and the price of gas. */
-const OTHERS = ['verdict', 'provingSince', 'books', 'gas'];
+/** The verdict on the books, of which a spread database has more rules; the price of gas; and what sources and lists are doing. */
+const OTHERS = ['verdict', 'provingSince', 'books', 'gas', 'dataLists', 'upstreams', 'lawPages'];
 
 /** Leaves out what does not come from the sales; and whether the chain has made a payment final by now. */
 function comparable(key: string, value: unknown): unknown {
@@ -305,12 +305,21 @@ function comparable(key: string, value: unknown): unknown {
   return value;
 }
 
-/** Counts all that was sold: as if the minute were over in which a statement may still begin to write. */
-export async function countSales({ pools }: SalesStage): Promise<void> {
+/** What the overview says of sales and money. */
+export async function soldOf(stage: SalesStage): Promise<unknown> {
+  const { sales, money } = JSON.parse((await askOperator(stage, 'overview')).slice('200 '.length));
+  return { sales, money };
+}
+
+/** Counts all that was sold, or what was in one bucket: as if the minute were over in which a statement may still begin to write. */
+export async function countSales({ pools }: SalesStage, bucket: number | null = null): Promise<void> {
   const turns = createBucketTurns(pools);
   const job = foldSales(pools.sql, 2, turns);
   await job.run();
-  await pools.sql`update ${pools.sql(turns.isSpread ? 'sales_folded_buckets' : 'sales_folded')} set complete_to = now()`;
+  const { sql } = pools;
+  await sql`
+    update ${sql(turns.isSpread ? 'sales_folded_buckets' : 'sales_folded')} set complete_to = now()
+    where ${bucket === null ? sql`true` : sql`bucket = ${bucket}`}`;
   await job.run();
 }
 
