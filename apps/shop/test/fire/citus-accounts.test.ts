@@ -10,6 +10,8 @@ import { moveAccounts } from '../../../../packages/core/src/ledger/account-moves
 import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
 import { hearTransfers } from '../../../../packages/core/src/ledger/heard-transfers.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
+import { foldSpreadSales } from '../../../../packages/core/src/paid-call/inside/fold-spread-sales.ts';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
 import { giveBackPrice, sellCall } from './citus-money.fixture.ts';
@@ -76,6 +78,22 @@ test('what somebody changes of an account while it waits to be moved is moved as
   const [key] = await pools.sql`
     select bucket <> 0 as moved, status from api_keys where id = ${String(customer.keyId)}`;
   assert.deepEqual(key, { moved: true, status: 'revoked' });
+});
+
+test('nothing is moved once sales or days were counted by bucket', { skip: withoutCitus }, async () => {
+  const { sql } = pools;
+  const isCounted = (error: unknown) =>
+    error instanceof StartError &&
+    /a server has run on this database since it was spread/.test(error.message);
+  const turns = createBucketTurns(pools);
+  await foldSpreadSales(sql, { turns, atOnce: 10 });
+  await assert.rejects(moveAccounts(pools, { from: 0, buckets: 4 }), isCounted);
+  await sql`delete from sales_folded_buckets`;
+  await sql`
+    insert into ledger_days (day, transfers, transfers_digest, moves_digest, digest, by_bucket)
+    select '2026-01-01', 0, d, d, d, true from (select sha256('') as d) one`;
+  await assert.rejects(moveAccounts(pools, { from: 0, buckets: 4 }), isCounted);
+  await sql`delete from ledger_days`;
 });
 
 test('a move whose worker is away, or that is killed half-way, has moved nothing, and the next one does', {

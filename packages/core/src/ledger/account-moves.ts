@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { StartError } from '@farebox/process/start-error';
-import type { Pools, Transaction } from '../db/connection.ts';
+import type { Database, Pools, Transaction } from '../db/connection.ts';
 import type { SPREAD } from '../db/distribute.ts';
 import { HOUSE_ACCOUNTS } from './accounts.ts';
 import { commitAsOne } from './one-commit.ts';
@@ -52,12 +52,13 @@ interface Move {
  * @param plan.from the bucket
  * @param plan.buckets over how many buckets accounts are spread. Bucket 0, which has the house's accounts, gets none
  * @param plan.moved told of the number of accounts that were moved, now and then
- * @throws StartError while a server of ours lives, and while a week of calls is being archived
+ * @throws StartError while a server of ours lives, while a week of calls is being archived, and once something was counted by bucket
  */
 export async function moveAccounts(
   { patient, distribution }: Pick<Pools, 'patient' | 'distribution'>,
   { from, buckets, moved: report }: { from: number; buckets: number; moved?(accounts: number): void },
 ): Promise<AccountsMoved> {
+  await assertNothingByBucket(patient);
   const open: bigint[] = [];
   let moved = 0;
   let last = 0n;
@@ -83,6 +84,16 @@ export async function moveAccounts(
     if (end === undefined || page.length < PAGE) return { moved, open };
     last = end.id;
   }
+}
+
+/** Once a server has run on a database that is spread, days are closed and sales counted bucket by bucket. */
+async function assertNothingByBucket(sql: Database): Promise<void> {
+  const counted = await sql`
+    select 1 from sales_folded_buckets union all select 1 from ledger_days where by_bucket limit 1`;
+  if (counted.length > 0)
+    throw new StartError(
+      'a server has run on this database since it was spread, and has counted sales and closed days bucket by bucket. Accounts can be moved before that alone.',
+    );
 }
 
 /** Where the accounts of a root buyer belong: the same bucket for all of them, in whatever order they are moved. */
