@@ -81,7 +81,10 @@ async function proveInTurn(verdicts: BooksVerdicts): Promise<Books> {
   const untilMs = performance.now() + PATIENCE_MS;
   for (let told = false; ; ) {
     const verdict = await verdicts.prove('everything');
-    if (verdict !== null) return verdict.books;
+    if (verdict !== null) {
+      if (verdict.notClosed !== null) process.stderr.write(`${verdict.notClosed.message}\n`);
+      return verdict.books;
+    }
     const since = await verdicts.provingSince();
     const who = `the books are being proved already${since === null ? '' : `, since ${since.toISOString()}`}`;
     if (performance.now() >= untilMs) throw new StartError(`${who}: nothing was proved here`);

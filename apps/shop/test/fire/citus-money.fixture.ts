@@ -11,15 +11,16 @@ import { until } from './until.fixture.ts';
 export const PRICE = usdToMicros('0.25');
 const HOUR_MS = 3_600_000;
 
-/** A call that was charged. @param meanwhile done while it runs @returns its id */
+/** A call that was charged. @param meanwhile done while it runs @param nowMs the clock of who sells it @returns its id */
 export async function sellCall(
   pools: Pools,
   { id: accountId, bucket }: { id: bigint; bucket: number },
   meanwhile: (callId: string) => Promise<unknown>,
+  nowMs: () => number = Date.now,
 ): Promise<string> {
-  const calls = createCallStore(pools, { nowMs: Date.now, answerTtlMs: HOUR_MS });
+  const calls = createCallStore(pools, { nowMs, answerTtlMs: HOUR_MS });
   const call = {
-    id: newCallId(Date.now(), bucket),
+    id: newCallId(nowMs(), bucket),
     accountId,
     bucket,
     keyId: null,

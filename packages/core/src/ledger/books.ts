@@ -187,7 +187,7 @@ async function sumsOf(
   const amounts: Amounts[] = [];
   for (const part of spread.parts)
     amounts.push(await step((transaction) => amountsOf(transaction, open, part)));
-  // What is counted by day is counted on one PostgreSQL alone.
+  // Calls are counted by day on one PostgreSQL alone.
   return {
     amounts,
     ...(await step((transaction) => totalsOf(transaction, parts, { isOfDays: false, carriedIn }))),

@@ -203,7 +203,7 @@ test('processes that close at once close each day once, and one that dies betwee
   await assert.rejects(
     dying.patient.begin(async (transaction) => {
       const name = transaction(sqlFunction('ledger_close_day'));
-      const [row] = await transaction<{ day: Date }[]>`select ${name}(${dayOf(9)}::date) as day`;
+      const [row] = await transaction<{ day: Date }[]>`select ${name}(${dayOf(9)}::date, false) as day`;
       assert.ok(row?.day);
       await transaction`select pg_terminate_backend(pg_backend_pid())`;
     }),
@@ -364,7 +364,7 @@ test('a proof of open days gives up when somebody closes one meanwhile', async (
     name: 'a test',
     wanted() {
       if (++steps === 2)
-        void one.sql`select ${one.sql(sqlFunction('ledger_close_day'))}(${dayOf(1)}::date)`.execute();
+        void one.sql`select ${one.sql(sqlFunction('ledger_close_day'))}(${dayOf(1)}::date, false)`.execute();
       return true;
     },
   };

@@ -3,7 +3,9 @@
  * account moved on it is written down and chained to the day before it, and proofs begin where the last closed day ends.
  */
 import { type Database, isSerializationFailure, type Transaction } from '../db/connection.ts';
+import { isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
+import { writersEnded } from './writers-ended.ts';
 
 /** The days that no proof may take as given. */
 export interface OpenDays {
@@ -23,15 +25,35 @@ export async function openDays(on: Database | Transaction): Promise<OpenDays | n
 }
 
 /**
- * Finds the last day that could be closed now. A day that became complete is found by the second call after that: the first one
- * notes who is still writing.
+ * Finds the last day that could be closed now. On one PostgreSQL a day that became complete is found by the second call after that: the
+ * first one notes who is still writing. On a database that is spread each call waits for who is.
  *
  * @returns YYYY-MM-DD in UTC; null when there is none
+ * @throws StillWriting where the database is spread, and something that was begun before may still be written on one of its servers
  */
 export async function closableDay(sql: Database): Promise<string | null> {
+  if (await isDistributed(sql)) return completeDay(sql);
   const [row] = await sql<{ day: string | null }[]>`
     select to_char(${sql(sqlFunction('ledger_closable_day'))}(), 'YYYY-MM-DD') as day`;
   return row?.day ?? null;
+}
+
+async function completeDay(sql: Database): Promise<string | null> {
+  const [before] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
+  await writersEnded(sql);
+  const [row] = await sql.begin(async (transaction) => {
+    await readByTime(transaction);
+    return transaction<{ day: string | null }[]>`
+      select to_char(${transaction(sqlFunction('ledger_complete_day'))}(${before?.at ?? null}::timestamptz), 'YYYY-MM-DD') as day`;
+  });
+  return row?.day ?? null;
+}
+
+/** Has each server find the transfers of a day by their time, as a function does on one PostgreSQL: what it sets is not sent to others. */
+async function readByTime(transaction: Transaction): Promise<void> {
+  await transaction.unsafe(
+    "set local citus.propagate_set_commands = 'local'; set local enable_seqscan = off",
+  );
 }
 
 /**
@@ -43,22 +65,24 @@ export async function closableDay(sql: Database): Promise<string | null> {
  */
 export async function closeDays(sql: Database, last: string, wanted: () => boolean): Promise<string[]> {
   const closed: string[] = [];
+  const isSpread = await isDistributed(sql);
   while (wanted()) {
-    const day = await closeDay(sql, last);
+    const day = await closeDay(sql, last, isSpread);
     if (day === null) break;
     closed.push(day);
   }
   return closed;
 }
 
-async function closeDay(sql: Database, last: string): Promise<string | null> {
+async function closeDay(sql: Database, last: string, isSpread: boolean): Promise<string | null> {
   try {
-    // One snapshot: what the day moved and its digest are of the same transfers.
-    const [row] = await sql.begin(
-      'isolation level repeatable read',
-      (transaction) => transaction<{ day: string | null }[]>`
-        select to_char(${transaction(sqlFunction('ledger_close_day'))}(${last}::date), 'YYYY-MM-DD') as day`,
-    );
+    // One snapshot: what the day moved and its digest are of the same transfers. Of several servers each has its own, and all that the day
+    // will ever have is in it. What is written lies on the coordinator, so the commit is one.
+    const [row] = await sql.begin('isolation level repeatable read', async (transaction) => {
+      if (isSpread) await readByTime(transaction);
+      return transaction<{ day: string | null }[]>`
+        select to_char(${transaction(sqlFunction('ledger_close_day'))}(${last}::date, ${isSpread}), 'YYYY-MM-DD') as day`;
+    });
     return row?.day ?? null;
   } catch (error) {
     // Another process has just closed it.

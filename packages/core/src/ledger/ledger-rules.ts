@@ -71,7 +71,11 @@ const DAY_RULES: readonly Rule[] = [
     // Where some of them stand in files, `npm run books` reads those as well: `history/prove-archives.ts`.
     sql: `select to_char(d.day, 'YYYY-MM-DD') as day, d.transfers, t.transfers + coalesce(c.transfers, 0) as found
           from ledger_days d
-          cross join lateral ${sqlFunction('ledger_day_transfers')}(d.day, d.released_apart, null) t
+          cross join lateral (
+            select * from ${sqlFunction('ledger_day_transfers')}(d.day, d.released_apart, null) where not d.by_bucket
+            union all
+            select * from ${sqlFunction('ledger_day_transfers_apart')}(d.day) where d.by_bucket
+          ) t
           left join (select day, sum(transfers) as transfers from ledger_carried group by day) c on c.day = d.day
           where d.transfers <> t.transfers + coalesce(c.transfers, 0)
             or c.day is null and t.digest <> d.transfers_digest

@@ -1,6 +1,5 @@
 /** Whether the books balance, as it was found last: proving reads all there is, so its end is kept for who asks. */
 import type { Database, Pools } from '../db/connection.ts';
-import { isDistributed } from '../db/distribution.ts';
 import { type Books, ProofUnwanted, proveBooks } from '../ledger/books.ts';
 import { closableDay, closeDays } from '../ledger/closed-days.ts';
 import type { Audited } from '../ledger/rule.ts';
@@ -19,6 +18,12 @@ export interface BooksVerdict {
   books: Books;
 }
 
+/** A verdict of now. */
+export interface NewVerdict extends BooksVerdict {
+  /** Why a day that is complete may have stayed open: the books balance all the same. Null: none did. */
+  notClosed: Error | null;
+}
+
 export interface BooksVerdicts {
   /** The last one; null: they were never proved. */
   last(): Promise<BooksVerdict | null>;
@@ -28,8 +33,12 @@ export interface BooksVerdicts {
    * @param reads whether to take the balances of closed days as given
    * @returns null while somebody else does, here or on another replica, or when they took over
    */
-  prove(reads?: 'everything' | 'open days'): Promise<BooksVerdict | null>;
-  /** The job's round: proves them unless that was done lately, by whichever replica. */
+  prove(reads?: 'everything' | 'open days'): Promise<NewVerdict | null>;
+  /**
+   * The job's round: proves them unless that was done lately, by whichever replica.
+   *
+   * @throws also, once the verdict is written down, why no day was closed
+   */
   proveIfDue(): Promise<void>;
   /** Since when somebody is proving them; null: nobody is. */
   provingSince(): Promise<Date | null>;
@@ -79,7 +88,7 @@ export function createBooksVerdicts(
     return published.length === 1;
   }
 
-  async function prove(reads: 'everything' | 'open days' = 'open days'): Promise<BooksVerdict | null> {
+  async function prove(reads: 'everything' | 'open days' = 'open days'): Promise<NewVerdict | null> {
     const startedAt = new Date(nowMs());
     const number = await begin();
     if (number === null) return null;
@@ -93,10 +102,16 @@ export function createBooksVerdicts(
     // One that fails is made up for by the next; if none succeeds, the lease is over and nothing is written down.
     const renewing = setInterval(() => void renew().catch(() => {}), RENEW_EVERY_MS);
     try {
-      const books = await proveAndClose(patient, parts, reads, `${SESSION} ${number}`, () => ours);
+      const { books, notClosed } = await proveAndClose(
+        patient,
+        parts,
+        reads,
+        `${SESSION} ${number}`,
+        () => ours,
+      );
       if (!(await publish(number, startedAt, books))) return null;
       await sql`delete from books_verdicts where ended_at < ${at(-VERDICTS_KEPT_MS)}`;
-      return { startedAt, endedAt: new Date(nowMs()), books };
+      return { startedAt, endedAt: new Date(nowMs()), books, notClosed };
     } catch (error) {
       const released = await sql`
         update books_proof set leased_until = '-infinity' where number = ${number} returning one`.catch(
@@ -117,7 +132,8 @@ export function createBooksVerdicts(
       const verdict = await last();
       // A little less than the interval, whose jitter would else skip every other round.
       if (verdict !== null && nowMs() - verdict.endedAt.getTime() < BOOKS_PROVED_EVERY_MS / 2) return;
-      await prove();
+      const proved = await prove();
+      if (proved !== null && proved.notClosed !== null) throw proved.notClosed;
     },
     async provingSince() {
       const [row] = await sql<{ started_at: Date | null }[]>`
@@ -134,12 +150,21 @@ async function proveAndClose(
   reads: 'everything' | 'open days',
   name: string,
   wanted: () => boolean,
-): Promise<Books> {
-  // On a database that is spread no day is closed yet: each proof reads all there is.
-  const closable = (await isDistributed(patient)) ? null : await closableDay(patient);
+): Promise<Pick<NewVerdict, 'books' | 'notClosed'>> {
+  let notClosed: Error | null = null;
+  const closing = async <T>(step: () => Promise<T>) => {
+    try {
+      return await step();
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      notClosed = new Error(`no day of the books was closed: ${why}`, { cause: error });
+      return null;
+    }
+  };
+  const closable = await closing(() => closableDay(patient));
   const books = await proveBooks(patient, parts, { name, wanted }, reads);
-  if (books.balanced && closable !== null) await closeDays(patient, closable, wanted);
-  return books;
+  if (books.balanced && closable !== null) await closing(() => closeDays(patient, closable, wanted));
+  return { books, notClosed };
 }
 
 /** JSON has no whole numbers of that size: they travel as text that says what it is. */
