@@ -261,11 +261,11 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       [' AND NOT c.shared', ''],
       [
-        '      AND NOT EXISTS (SELECT 1 FROM named n WHERE n.account_id = c.account_id AND n.id = c.id)\n',
-        '',
+        '    SELECT n.account_id, n.id FROM calls_named(first_id, last_id) n\n    UNION ALL SELECT',
+        '    SELECT',
       ],
       [' AND c.finished_at < until', ''],
-      ['      AND c.begun_at < (SELECT calls_to FROM sales_folded)\n', ''],
+      ['      AND c.begun_at < counted_to\n', ''],
       ['    LIMIT p_limit\n', ''],
       ['  IF NOT pg_try_advisory_xact_lock(8403) THEN RETURN 0; END IF;\n', ''],
     ],

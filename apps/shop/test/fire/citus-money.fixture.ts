@@ -11,12 +11,18 @@ import { until } from './until.fixture.ts';
 export const PRICE = usdToMicros('0.25');
 const HOUR_MS = 3_600_000;
 
-/** A call that was charged. @param meanwhile done while it runs @param nowMs the clock of who sells it @returns its id */
+/**
+ * A call that was charged.
+ *
+ * @param meanwhile done while it runs
+ * @param how by which clock it is sold, and whether it is charged at all
+ * @returns its id
+ */
 export async function sellCall(
   pools: Pools,
   { id: accountId, bucket }: { id: bigint; bucket: number },
   meanwhile: (callId: string) => Promise<unknown>,
-  nowMs: () => number = Date.now,
+  { nowMs = Date.now, capture = true }: { nowMs?(): number; capture?: boolean } = {},
 ): Promise<string> {
   const calls = createCallStore(pools, { nowMs, answerTtlMs: HOUR_MS });
   const call = {
@@ -36,7 +42,10 @@ export async function sellCall(
   assert.equal((await calls.begin(call)).status, 'authorized');
   await meanwhile(call.id);
   const answer = { status: 200, headers: {}, body: '{}' };
-  assert.equal((await calls.finish({ ...call, capture: true, outcome: 'answered', answer })).status, 'done');
+  const ended = capture
+    ? await calls.finish({ ...call, capture, outcome: 'answered', answer })
+    : await calls.finish({ ...call, capture, outcome: 'failed', answer: null });
+  assert.equal(ended.status, 'done');
   return call.id;
 }
 

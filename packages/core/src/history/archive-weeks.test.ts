@@ -433,7 +433,7 @@ test('a released call leaves with its transfers and what was to pay for it, afte
     await assert.rejects(
       database.sql`
         select ${database.sql(sqlFunction('ledger_drop_released'))}(${new Date(dayMs).toISOString().slice(0, 10)}::date,
-          array[${String(account)}]::text[]::bigint[], array[${call.id}]::text[]::uuid[])`,
+          array[0]::smallint[], array[${String(account)}]::text[]::bigint[], array[${call.id}]::text[]::uuid[])`,
       /other transfers than one hold and its end/,
     );
   await database.sql`delete from followed_calls`;

@@ -4,7 +4,7 @@ import { houseAccountName } from './accounts.ts';
 import { type OpenDays, openDays } from './closed-days.ts';
 import { accountsAreThere, LEDGER_RULES } from './ledger-rules.ts';
 import type { Audited, Rule } from './rule.ts';
-import { openSpreadBooks, type SpreadBooks } from './spread-books.ts';
+import { BY_TIME, openSpreadBooks, type SpreadBooks } from './spread-books.ts';
 
 export interface BooksCheck {
   /** The rule, in words. */
@@ -108,7 +108,7 @@ export async function proveBooks(
     for (const each of spread?.queriesOf(rule, query) ?? [query]) {
       const look = async () => {
         const rows = await (open === null
-          ? readAlone(sql, each, session)
+          ? readAlone(sql, each, session, spread !== null && rule.dayByDay === true ? BY_TIME : null)
           : step((transaction) => transaction.unsafe<Record<string, unknown>[]>(each)));
         return rows[0];
       };
@@ -139,12 +139,14 @@ async function readAlone(
   sql: Database,
   query: string,
   { name, wanted }: Session,
+  settings: string | null,
 ): Promise<readonly Record<string, unknown>[]> {
   if (!wanted()) throw new ProofUnwanted();
   const statements = [
     'set transaction isolation level repeatable read read only',
     `set local statement_timeout = ${STEP_TIMEOUT_MS}`,
     `set local application_name = '${name.replaceAll("'", "''")}'`,
+    ...(settings === null ? [] : [settings]),
     query,
   ];
   // The driver gives what has no rows one answer together, and each query after that its own.

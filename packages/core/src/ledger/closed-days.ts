@@ -5,6 +5,7 @@
 import { type Database, isSerializationFailure, type Transaction } from '../db/connection.ts';
 import { isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
+import { BY_TIME } from './spread-books.ts';
 import { writersEnded } from './writers-ended.ts';
 
 /** The days that no proof may take as given. */
@@ -42,18 +43,11 @@ async function completeDay(sql: Database): Promise<string | null> {
   const [before] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
   await writersEnded(sql);
   const [row] = await sql.begin(async (transaction) => {
-    await readByTime(transaction);
+    await transaction.unsafe(BY_TIME);
     return transaction<{ day: string | null }[]>`
       select to_char(${transaction(sqlFunction('ledger_complete_day'))}(${before?.at ?? null}::timestamptz), 'YYYY-MM-DD') as day`;
   });
   return row?.day ?? null;
-}
-
-/** Has each server find the transfers of a day by their time, as a function does on one PostgreSQL: what it sets is not sent to others. */
-async function readByTime(transaction: Transaction): Promise<void> {
-  await transaction.unsafe(
-    "set local citus.propagate_set_commands = 'local'; set local enable_seqscan = off",
-  );
 }
 
 /**
@@ -79,7 +73,7 @@ async function closeDay(sql: Database, last: string, isSpread: boolean): Promise
     // One snapshot: what the day moved and its digest are of the same transfers. Of several servers each has its own, and all that the day
     // will ever have is in it. What is written lies on the coordinator, so the commit is one.
     const [row] = await sql.begin('isolation level repeatable read', async (transaction) => {
-      if (isSpread) await readByTime(transaction);
+      if (isSpread) await transaction.unsafe(BY_TIME);
       return transaction<{ day: string | null }[]>`
         select to_char(${transaction(sqlFunction('ledger_close_day'))}(${last}::date, ${isSpread}), 'YYYY-MM-DD') as day`;
     });

@@ -81,6 +81,7 @@ const DAY_RULES: readonly Rule[] = [
             or c.day is null and t.digest <> d.transfers_digest
           order by d.day limit 1`,
     ofOpenDays: () => '',
+    dayByDay: true,
     say: (r) =>
       `${sayDay(r)} was closed with ${r.transfers} transfers; ${r.found} bear its time now, of which some were added, changed or removed`,
   },
@@ -106,6 +107,7 @@ const DAY_RULES: readonly Rule[] = [
               (coalesce(t.dp, 0), coalesce(t.d, 0), coalesce(t.cp, 0), coalesce(t.c, 0)) limit 1
           ) x limit 1`,
     ofOpenDays: () => '',
+    dayByDay: true,
     say: (r) => `on ${sayDay(r)} account ${r.account_id} moved something else than was written`,
   },
   {

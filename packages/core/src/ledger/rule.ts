@@ -16,6 +16,8 @@ export interface Rule {
    * query does. Absent: the rule holds in each bucket by itself, and is asked where its rows lie.
    */
   together?: Readonly<Record<string, string>>;
+  /** Reads the transfers of closed days, one day after the other: on a database that is spread, each server finds them by their time. */
+  dayByDay?: true;
   say(row: Record<string, unknown>): string;
 }
 

@@ -63,6 +63,12 @@ test('a part has the rows of its buckets and the accounts of the house, and of o
     'select f.account_id as id from account_freezes f join ledger_accounts a on a.id = f.account_id';
   assert.deepEqual(await idsOf(frozen, [1]), [1001n]);
   assert.deepEqual(await idsOf(frozen, [0, 2]), [1002n]);
+  await database.sql`
+    insert into ledger_closed_balances (account_id, debits_pending, debits_posted, credits_pending, credits_posted)
+    select id, 0, 0, 0, 0 from ledger_accounts where id in (1, 1001, 1002)`;
+  const closed = 'select account_id as id from ledger_closed_balances order by account_id';
+  assert.deepEqual(await idsOf(closed, [1]), [1001n]);
+  assert.deepEqual(await idsOf(closed, [0, 2]), [1n, 1002n]);
   assert.throws(
     () => ofPart('select * from calls join trial_days on true', [1], tables),
     /trial_days are of no account/,

@@ -16,6 +16,15 @@ const MOST_LOOKS = 10;
 const COMMITS_END_WITHIN_MS = 120_000;
 const LOOK_AGAIN_MS = 100;
 
+/**
+ * Has each server find the transfers of a day by their time, in a transaction that reads days one by one: what a function sets for itself
+ * is not sent to other servers. Of a day that was closed before the database was spread, all transfers are sent to the coordinator.
+ */
+export const BY_TIME = `set local citus.propagate_set_commands = 'local'; set local enable_seqscan = off;
+  set local citus.max_intermediate_result_size = -1`;
+/** Tables of the coordinator with rows of every account there is: a part is sent those of its accounts, and not all. */
+const OF_EVERY_ACCOUNT: ReadonlySet<string> = new Set(['ledger_closed_balances', 'ledger_carried']);
+
 type Row = Record<string, unknown>;
 
 export interface SpreadBooks {
@@ -88,7 +97,8 @@ export async function openSpreadBooks(sql: Database): Promise<SpreadBooks> {
  */
 export function ofPart(query: string, buckets: readonly number[], tables: readonly KnownTable[]): string {
   const within = `bucket in (${buckets.join(', ')})`;
-  const ofPartsAccounts = `account_id in (select id from ${SPREAD_LIKE} where ${within})`;
+  const partsAccounts = `select id from ${SPREAD_LIKE} where ${within}`;
+  const ofPartsAccounts = `account_id in (${partsAccounts})`;
   const named = tables.filter(({ name }) => isNamed(query, name));
   const reads = (name: string, of: string) => `${name} as not materialized (select * from ${of})`;
   const read = named.flatMap(({ name, lies, ofAccount }) => {
@@ -97,6 +107,11 @@ export function ofPart(query: string, buckets: readonly number[], tables: readon
     if (!ofAccount)
       throw new Error(`rows of ${name} are of no account: a rule that names it is asked of all buckets`);
     if (lies === 'copied') return [reads(name, `${name} where ${ofPartsAccounts}`)];
+    if (OF_EVERY_ACCOUNT.has(name))
+      return [
+        `accounts_of_${name} as materialized (${partsAccounts})`,
+        `${name} as materialized (select * from ${name} where account_id in (select id from accounts_of_${name}))`,
+      ];
     return [
       `sent_${name} as materialized (select * from ${name})`,
       reads(name, `sent_${name} where ${ofPartsAccounts}`),

@@ -1,7 +1,7 @@
 -- Deletes the two transfers of each of these calls, which were begun and released on one closed day whose digest leaves them out:
 -- nothing is moved. Raises where a call has other transfers. By their key, one by one: as one statement it would be planned as a join with
 -- all weeks.
-CREATE OR REPLACE FUNCTION ledger_drop_released(p_day date, p_account bigint[], p_id uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION ledger_drop_released(p_day date, p_bucket smallint[], p_account bigint[], p_id uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
@@ -13,7 +13,7 @@ BEGIN
   FOR i IN 1 .. cardinality(p_id) LOOP
     WITH dropped AS (
       DELETE FROM ledger_transfers
-      WHERE account_id = p_account[i] AND id = p_id[i] AND phase IN (2, 4) AND code = 'call'
+      WHERE bucket = p_bucket[i] AND account_id = p_account[i] AND id = p_id[i] AND phase IN (2, 4) AND code = 'call'
         AND (created_at AT TIME ZONE 'UTC')::date = p_day
       RETURNING phase, amount_micros
     )
