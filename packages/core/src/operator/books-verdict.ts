@@ -51,14 +51,6 @@ export function createBooksVerdicts(
 ): BooksVerdicts {
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
 
-  async function last(): Promise<BooksVerdict | null> {
-    const [row] = await sql<{ started_at: Date; ended_at: Date; books: Record<string, unknown> }[]>`
-      select started_at, ended_at, books from books_verdicts order by id desc limit 1`;
-    return row === undefined
-      ? null
-      : { startedAt: row.started_at, endedAt: row.ended_at, books: withBigints(row.books) };
-  }
-
   /** @returns the number of the proof; null: somebody else is at it */
   async function begin(): Promise<string | null> {
     // A row and not a lock of the session: a session may break and its proof go on, or the other way round.
@@ -126,10 +118,10 @@ export function createBooksVerdicts(
   }
 
   return {
-    last,
+    last: () => lastVerdict(sql),
     prove,
     async proveIfDue() {
-      const verdict = await last();
+      const verdict = await lastVerdict(sql);
       // A little less than the interval, whose jitter would else skip every other round.
       if (verdict !== null && nowMs() - verdict.endedAt.getTime() < BOOKS_PROVED_EVERY_MS / 2) return;
       const proved = await prove();
@@ -141,6 +133,14 @@ export function createBooksVerdicts(
       return row?.started_at ?? null;
     },
   };
+}
+
+async function lastVerdict(sql: Database): Promise<BooksVerdict | null> {
+  const [row] = await sql<{ started_at: Date; ended_at: Date; books: Record<string, unknown> }[]>`
+    select started_at, ended_at, books from books_verdicts order by id desc limit 1`;
+  return row === undefined
+    ? null
+    : { startedAt: row.started_at, endedAt: row.ended_at, books: withBigints(row.books) };
 }
 
 /** Proves the books and, if they balance, closes the days that were complete before the proof began. */

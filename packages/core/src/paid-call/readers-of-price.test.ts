@@ -83,6 +83,7 @@ test('what was reserved is read of an ended call by whoever shows both amounts o
       'packages/core/src/ledger/functions/ledger_carry.sql',
       'packages/core/src/ledger/functions/ledger_day_moved.sql',
       'packages/core/src/ledger/functions/ledger_day_transfers.sql',
+      'packages/core/src/ledger/functions/ledger_day_transfers_apart.sql',
       'packages/core/src/ledger/ledger-rules.ts',
       'packages/core/src/operator/account-record.ts',
       'packages/core/src/operator/call-story.ts',
