@@ -191,7 +191,7 @@ async function sumsOf(
   const amounts: Amounts[] = [];
   for (const part of spread.parts)
     amounts.push(await step((transaction) => amountsOf(transaction, open, part)));
-  // Calls are counted by day on one PostgreSQL alone.
+  // Days are counted bucket by bucket there, each as far as its server has come: all calls are counted instead.
   return {
     amounts,
     ...(await step((transaction) => totalsOf(transaction, parts, { isOfDays: false, carriedIn }))),
