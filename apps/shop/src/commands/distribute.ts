@@ -17,7 +17,7 @@ await runCommand('npm run database:distribute -- --preview [--shards 32]', async
   });
   if (!values.preview)
     throw new UsageError(
-      'this is a preview. On a database that is spread weeks of calls do not leave for files, and there is no way back: docs/beyond-one-database.md says what else does not work. Say --preview for a database that you can do without',
+      'this is a preview. On a database that is spread weeks of calls do not leave for files, and there is no way back: docs/citus.md says what else does not work. Say --preview for a database that you can do without',
     );
   const shards = Number(values.shards);
   if (!Number.isInteger(shards) || shards < 2 || shards > 1_024)

@@ -23,7 +23,7 @@ export const DATABASE = declare({
     databaseHotUrls: {
       name: 'DATABASE_HOT_URLS',
       describe:
-        'Servers of a database that Citus spreads (docs/beyond-one-database.md), as one address of several hosts with commas between them. Any of them is asked to begin and end calls that credits pay; everything else asks `DATABASE_URL`, the coordinator, which is asked for these too unless this is set',
+        'Servers of a database that Citus spreads (docs/citus.md), as one address of several hosts with commas between them. Any of them is asked to begin and end calls that credits pay; everything else asks `DATABASE_URL`, the coordinator, which is asked for these too unless this is set',
       shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
       fallback: null,
       secret: true,
