@@ -234,7 +234,6 @@ export function databaseOf({ database }: { database: Configured<typeof DATABASE.
     ...database.settings,
     ...database.secrets.reveal(),
     passwordNow: () => passwordIn(database.secrets.reveal().databaseUrl),
-    hotPasswordNow: () => passwordIn(database.secrets.reveal().databaseHotUrls),
   };
 }
 

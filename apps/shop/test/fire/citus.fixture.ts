@@ -34,8 +34,8 @@ export interface Worker {
 export interface SpreadDatabase {
   url: string;
   sql: Database;
-  /** One address of all workers. */
-  hotUrls: string;
+  /** All workers, with commas between them. */
+  hotHosts: string;
   workers: readonly Worker[];
   /**
    * Runs the command.
@@ -88,11 +88,10 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
   await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
   for (const { nodename, nodeport } of others) await sql`select citus_add_node(${nodename}, ${nodeport})`;
   const workers = await Promise.all(others.map((node) => workerAt(at(node, name), on)));
-  const hosts = others.map(({ nodename, nodeport }) => `${nodename}:${nodeport}`).join(',');
   return {
     url,
     sql,
-    hotUrls: url.replace(new URL(url).host, hosts),
+    hotHosts: others.map(({ nodename, nodeport }) => `${nodename}:${nodeport}`).join(','),
     workers,
     distribute: (killAt) => runCommand(url, killAt),
     async close() {

@@ -172,7 +172,7 @@ test('calls are sold on both workers, and a payment on a chain at the coordinato
 test('two replicas sell while a worker is killed and comes back; one of them asks the workers themselves', {
   skip: withoutCitus,
 }, async (t) => {
-  const hot = await start({ DATABASE_HOT_URLS: database.hotUrls });
+  const hot = await start({ DATABASE_HOT_HOSTS: database.hotHosts });
   const urls = [servers[0]?.url ?? '', hot.url];
   const sellers = new Map(
     (await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT })).map(

@@ -107,7 +107,7 @@ export interface Pools {
  * @param maxConnections of those for requests and commits together
  * @param given.machineMs the clock of a machine, in milliseconds since 1970; of this one unless given
  * @param given.passwordNow asked whenever a connection opens; null, or not given: the one in the address
- * @param given.hot servers of a spread database, of which any is asked to begin and end calls
+ * @param given.hotHosts servers of a spread database with commas between them, of which any is asked to begin and end calls
  */
 export function connectPools(
   url: string,
@@ -115,11 +115,11 @@ export function connectPools(
   {
     machineMs,
     passwordNow,
-    hot = null,
+    hotHosts = null,
   }: {
     machineMs?: () => number;
     passwordNow?: (() => string | null) | undefined;
-    hot?: { url: string; passwordNow?: (() => string | null) | undefined } | null;
+    hotHosts?: string | null;
   } = {},
 ): Pools {
   const silence = createSilence();
@@ -134,7 +134,7 @@ export function connectPools(
     };
     return openPool(to, Math.max(1, max), patience, { silence, ended, settings });
   };
-  const any = hot === null ? null : readUrl(hot.url, hot.passwordNow);
+  const any = hotHosts === null ? null : readUrl(atHosts(url, hotHosts), passwordNow);
   return {
     sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST, REQUEST_PLANS),
     commits: open(COMMIT_CONNECTIONS, COMMIT, COMMIT_PLANS),
@@ -298,6 +298,11 @@ function openPool(
     },
     ended,
   });
+}
+
+/** The same address with other hosts. */
+function atHosts(url: string, hosts: string): string {
+  return url.replace(/^([^/]*\/\/(?:[^@/?]*@)?)[^/?]*/, (_, before: string) => `${before}${hosts}`);
 }
 
 /**

@@ -20,14 +20,17 @@ export const DATABASE = declare({
       secret: true,
       renewed: true,
     },
-    databaseHotUrls: {
-      name: 'DATABASE_HOT_URLS',
+    databaseHotHosts: {
+      name: 'DATABASE_HOT_HOSTS',
       describe:
-        'Servers of a database that Citus spreads (docs/citus.md), as one address of several hosts with commas between them. Any of them is asked to begin and end calls that credits pay; everything else asks `DATABASE_URL`, the coordinator, which is asked for these too unless this is set',
-      shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
+        'Servers of a database that Citus spreads (docs/citus.md), such as `10.0.0.2:5432,10.0.0.3:5432`. Any of them is asked to begin and end calls that credits pay, with the user, password and settings of `DATABASE_URL`; everything else asks the coordinator, which is asked for these too unless this is set',
+      shape: z
+        .string()
+        .regex(
+          /^[^\s,/@]+(,[^\s,/@]+)*$/,
+          'must be hosts with commas between them, each with its port if it is not 5432',
+        ),
       fallback: null,
-      secret: true,
-      renewed: true,
     },
     databaseMaxConnections: {
       name: 'DATABASE_MAX_CONNECTIONS',

@@ -53,8 +53,8 @@ test('one PostgreSQL is known as one, and its batches keep their plans', async (
 test('servers of a spread database are refused where the database is one PostgreSQL', async () => {
   const config = { databaseUrl: database.url, databaseMaxConnections: 4, dataDir: '' };
   await assert.rejects(
-    openDatabase({ ...config, databaseHotUrls: database.url }, { exclusive: false }),
-    (error) => error instanceof StartError && /DATABASE_HOT_URLS .* this one is not/.test(error.message),
+    openDatabase({ ...config, databaseHotHosts: '127.0.0.1' }, { exclusive: false }),
+    (error) => error instanceof StartError && /DATABASE_HOT_HOSTS .* this one is not/.test(error.message),
   );
 });
 

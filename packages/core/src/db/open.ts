@@ -47,8 +47,7 @@ export async function openDatabase(
     /** The password of the configured database, whenever a connection opens; the one of its address unless given. */
     passwordNow?: () => string | null;
     /** Servers of a spread database that begin and end calls. */
-    databaseHotUrls?: string | null;
-    hotPasswordNow?: () => string | null;
+    databaseHotHosts?: string | null;
   },
   options: {
     exclusive: boolean;
@@ -77,10 +76,7 @@ export async function openDatabase(
       : keepEmbeddedPostgres(config.dataDir, embedded, options.report);
   const pools = connectPools(config.databaseUrl ?? embedded?.localUrl ?? '', config.databaseMaxConnections, {
     passwordNow: config.databaseUrl === null ? undefined : config.passwordNow,
-    hot:
-      config.databaseHotUrls == null
-        ? null
-        : { url: config.databaseHotUrls, passwordNow: config.hotPasswordNow },
+    hotHosts: config.databaseHotHosts ?? null,
   });
   const close = async () => {
     await endPools(pools, STATEMENTS_END_WITHIN_S);
@@ -96,7 +92,7 @@ export async function openDatabase(
       await learnDistribution(pools);
       if (pools.hot !== null && !pools.distribution.isDistributed)
         throw new StartError(
-          'DATABASE_HOT_URLS names servers of a database that is spread, and this one is not: take it away, or run `npm run database:distribute` first.',
+          'DATABASE_HOT_HOSTS names servers of a database that is spread, and this one is not: take it away, or run `npm run database:distribute` first.',
         );
     };
     const stopped = options.stopped?.then((why) => Promise.reject(new OpeningStopped(why)));
