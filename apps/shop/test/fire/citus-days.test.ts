@@ -46,7 +46,7 @@ const SESSION = { name: 'a test', wanted: () => true };
 interface Account {
   id: bigint;
   bucket: number;
-  /** Of the worker that has it, and of its own tables there. */
+  /** The worker's own statements, on its own tables. */
   port: number;
   accounts: bigint;
   transfers: bigint;
@@ -271,7 +271,7 @@ test('days close in turn, once, a process that dies at it has closed none, and p
   assert.deepEqual(sums(open.books), sums(whole.books));
 });
 
-/** What is changed, how and back again; and what the whole proof finds of it, and that of open days. */
+/** A change and its undoing, with what the whole proof finds of it, and what that of open days finds. */
 const tampering = (): [what: string, how: string, back: string, whole: RegExp, open: RegExp][] => {
   const grantOf = (day: number) =>
     `bucket = ${one.bucket} and account_id = ${one.id} and code = 'operator_grant' and created_at = '${new Date(noonOf(day)).toISOString()}'`;

@@ -34,7 +34,7 @@ export interface SalesStage {
   close(): Promise<void>;
 }
 
-/** What was sold: ids of calls by what became of them. */
+/** The ids of sold calls by what became of them. */
 export interface SoldCalls {
   charged: string[];
   refunded: string;
@@ -218,7 +218,7 @@ export async function askOperator({ server }: SalesStage, path: string, body?: o
   return `${response.status} ${await response.text().catch(String)}`;
 }
 
-/** What is shown of the sales, by its address, in words that do not differ between two databases with the same sales. */
+/** Reads what is shown of the sales, by its address, in words that do not differ between two databases with the same sales. */
 export async function shownOf(stage: SalesStage, sold: SoldCalls): Promise<Record<string, unknown>> {
   const { server, customers } = stage;
   const today = new Date().toISOString().slice(0, 10);
@@ -305,7 +305,7 @@ function comparable(key: string, value: unknown): unknown {
   return value;
 }
 
-/** What the overview says of sales and money. */
+/** Reads the overview's sales and money. */
 export async function soldOf(stage: SalesStage): Promise<unknown> {
   const { sales, money } = JSON.parse((await askOperator(stage, 'overview')).slice('200 '.length));
   return { sales, money };
@@ -323,7 +323,7 @@ export async function countSales({ pools }: SalesStage, bucket: number | null = 
   await job.run();
 }
 
-/** What was counted, by day and service, in the words of the tables. */
+/** Reads what was counted, by day and service, in the words of the tables. */
 export async function countedIn({ pools: { sql }, customers }: SalesStage): Promise<unknown> {
   const named = (account: bigint) => customers.findIndex(({ id }) => id === account);
   const accounts = await sql<{ account_id: bigint }[]>`

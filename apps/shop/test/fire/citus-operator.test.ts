@@ -1,5 +1,5 @@
 /**
- * What an operator and customers are shown on a database that Citus spreads: the same figures as of the same sales on one PostgreSQL, on every
+ * Pages for operators and customers on a database that Citus spreads: the same figures as of the same sales on one PostgreSQL, on every
  * page, before a job has counted them and after.
  */
 import assert from 'node:assert/strict';
@@ -50,7 +50,7 @@ after(async () => {
   await Promise.all([spread?.close(), one?.close(), world?.stop()]);
 });
 
-/** As many keys as there are on the cluster, which made some more until two lay on both workers. @returns those of the same two */
+/** Makes as many keys as there are on the cluster, which made some more until two lay on both workers. @returns those of the same two */
 async function keysOfOne(keys: readonly string[]): Promise<string[]> {
   const rows = await spread.sql<{ is_one: boolean }[]>`
     select digest in (sha256(convert_to(${keys[0] ?? ''}, 'UTF8')), sha256(convert_to(${keys[1] ?? ''}, 'UTF8'))) as is_one

@@ -33,7 +33,7 @@ let database: SpreadDatabase;
 let folder: string;
 let keys: string[];
 const servers: ServerProcess[] = [];
-/** By key: whoever asked for calls. */
+/** The callers of each key. */
 const sellers = new Map<string, NamedCallers[]>();
 before(async () => {
   if (left !== false) return;
@@ -131,7 +131,7 @@ async function sellMore(callers: readonly NamedCallers[]): Promise<void> {
   );
 }
 
-/** What was answered was charged, once, by whichever version. */
+/** Holds that what was answered was charged, once, by whichever version. */
 async function assertCharged(): Promise<void> {
   await endOpenCalls(database.sql);
   for (const [key, callers] of sellers)

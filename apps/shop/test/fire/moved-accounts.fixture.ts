@@ -32,7 +32,7 @@ export async function openCustomer(pools: Pools): Promise<Customer> {
   return customerOf(pools, apiKey);
 }
 
-/** Whose key it is, as a process finds that has just started. */
+/** Finds whose key it is, as a process does that has just started. */
 export async function customerOf(pools: Pools, apiKey: string): Promise<Customer> {
   const found = await createKeys(pools.sql, Date.now, pools.distribution).find(apiKey);
   assert(found !== null, 'the key is found');
@@ -80,13 +80,13 @@ async function rowsOf({ sql }: Pools, account: bigint, calls: readonly string[])
 
 const ANSWER = { status: 200, headers: { 'x-kept': 'yes' }, body: '{"kept":true}' };
 
-/** What was sold to customers of bucket 0, before any of them is moved. */
+/** Sales to customers of bucket 0, before any of them is moved. */
 export interface Sold {
   /** Has a call with a name and an answer, and three that share their price, of which one was given back. */
   buyer: Customer;
   /** An account that the buyer bought. */
   child: Customer;
-  /** Who gets the shares. */
+  /** Gets the shares. */
   owner: Customer;
   /** Has a call that is open. */
   busy: Customer;

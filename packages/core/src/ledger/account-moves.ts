@@ -96,7 +96,7 @@ async function assertNothingByBucket(sql: Database): Promise<void> {
     );
 }
 
-/** Where the accounts of a root buyer belong: the same bucket for all of them, in whatever order they are moved. */
+/** The bucket that the accounts of a root buyer belong to: the same for all of them, in whatever order they are moved. */
 function bucketOf(root: string, buckets: number): number {
   return 1 + (createHash('sha256').update(root).digest().readUInt32BE(0) % (buckets - 1));
 }
