@@ -127,10 +127,10 @@ export function connectPools(
   const { address, endpoints } = readUrl(url, passwordNow);
   const led = { ...address, target: primaryOf(address, endpoints) };
   const open = (max: number, patience: Patience, settings = {}, to: Address = led) => {
-    // Whoever only reads says nothing about writes that work.
+    // Whoever only reads says nothing about writes that work, nor does another server about the one that takes all the rest.
     const ended = (error: unknown) => {
       if (error !== null) writing.failed(error);
-      else if (patience === COMMIT) writing.worked();
+      else if (patience === COMMIT && to === led) writing.worked();
     };
     return openPool(to, Math.max(1, max), patience, { silence, ended, settings });
   };

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { StartError } from '@farebox/process/start-error';
 import { openTestDatabase, type TestDatabase } from '../../../../apps/shop/test/database.fixture.ts';
 import { SURROUNDINGS } from '../../../../apps/shop/test/surroundings.fixture.ts';
+import { connectPools, endPools } from './connection.ts';
 import { distribute } from './distribute.ts';
 import { isDistributed, learnDistribution, onSpread } from './distribution.ts';
 import { SQL_TEXTS } from './functions.ts';
@@ -50,12 +51,37 @@ test('one PostgreSQL is known as one, and its batches keep their plans', async (
   assert.equal(row?.mode, 'force_generic_plan');
 });
 
-test('servers of a spread database are refused where the database is one PostgreSQL', async () => {
-  const config = { databaseUrl: database.url, databaseMaxConnections: 4, dataDir: '' };
+test('servers of a spread database are refused where the database is one PostgreSQL, but by the command that is about to spread it', async () => {
+  const config = {
+    databaseUrl: database.url,
+    databaseMaxConnections: 4,
+    dataDir: '',
+    databaseHotHosts: '127.0.0.1',
+  };
   await assert.rejects(
-    openDatabase({ ...config, databaseHotHosts: '127.0.0.1' }, { exclusive: false }),
+    openDatabase(config, { exclusive: true }),
     (error) => error instanceof StartError && /DATABASE_HOT_HOSTS .* this one is not/.test(error.message),
   );
+  const opened = await openDatabase(config, { exclusive: false });
+  await opened.close();
+});
+
+test('a commit on another server does not say that the coordinator takes writes', async () => {
+  const [, hosts = ''] = /^[^/]*\/\/(?:[^@/?]*@)?([^/?]*)/.exec(database.url) ?? [];
+  const pools = connectPools(database.url, 4, { hotHosts: hosts });
+  try {
+    await assert.rejects(
+      pools.sql.begin('read only', (transaction) => transaction`delete from replicas`),
+      { code: '25006' },
+    );
+    const [row] = await (pools.hot ?? assert.fail('no pool'))`select current_database() as name`;
+    assert.match(String(row?.name), /^farebox_test_/);
+    assert.equal(pools.writing.isRefused, true);
+    await pools.commits`select 1`;
+    assert.equal(pools.writing.isRefused, false);
+  } finally {
+    await endPools(pools, 1);
+  }
 });
 
 test('on a spread database no trigger writes a table of the coordinator from within a commit on a worker', () => {

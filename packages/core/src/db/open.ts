@@ -90,7 +90,8 @@ export async function openDatabase(
       await pools.clock.measure(() => databaseMs(pools.sql));
       await migrate(pools.patient);
       await learnDistribution(pools);
-      if (pools.hot !== null && !pools.distribution.isDistributed)
+      // A command may be the one that spreads it.
+      if (options.exclusive && pools.hot !== null && !pools.distribution.isDistributed)
         throw new StartError(
           'DATABASE_HOT_HOSTS names servers of a database that is spread, and this one is not: take it away, or run `npm run database:distribute` first.',
         );
