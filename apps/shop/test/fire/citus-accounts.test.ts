@@ -4,8 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { connectPools, endPools, type Pools } from '../../../../packages/core/src/db/connection.ts';
-import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
+import type { Pools } from '../../../../packages/core/src/db/connection.ts';
 import { moveAccounts } from '../../../../packages/core/src/ledger/account-moves.ts';
 import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
 import { hearTransfers } from '../../../../packages/core/src/ledger/heard-transfers.ts';
@@ -26,12 +25,9 @@ let pools: Pools;
 before(async () => {
   if (withoutCitus !== false) return;
   database = await openSpreadDatabase();
-  await database.distribute();
-  pools = connectPools(database.url, 6);
-  await learnDistribution(pools);
+  pools = await database.spread(6);
 });
 after(async () => {
-  if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
 

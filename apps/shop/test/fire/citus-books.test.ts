@@ -5,13 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import {
-  connectDatabase,
-  connectPools,
-  endPools,
-  type Pools,
-} from '../../../../packages/core/src/db/connection.ts';
-import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
+import { connectDatabase, type Pools } from '../../../../packages/core/src/db/connection.ts';
 import { booksOf } from '../../../../packages/core/src/declared.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
@@ -34,9 +28,7 @@ let accounts: { id: bigint; bucket: number }[];
 before(async () => {
   if (withoutCitus !== false) return;
   database = await openSpreadDatabase();
-  await database.distribute();
-  pools = connectPools(database.url, 4);
-  await learnDistribution(pools);
+  pools = await database.spread(4);
   const keys = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
   const ids = await Promise.all(keys.map((key) => accountOf(pools.sql, key)));
   accounts = [
@@ -45,7 +37,6 @@ before(async () => {
   ];
 });
 after(async () => {
-  if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
 

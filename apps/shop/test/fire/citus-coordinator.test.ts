@@ -8,8 +8,7 @@ import { after, before, test } from 'node:test';
 import { createDebts } from '../../../../packages/core/src/cards/disputes/debts.ts';
 import { createOrderStore } from '../../../../packages/core/src/cards/orders/orders.ts';
 import { createAutoRecharges } from '../../../../packages/core/src/cards/recharge/auto-recharge.ts';
-import { connectPools, endPools, type Pools } from '../../../../packages/core/src/db/connection.ts';
-import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
+import type { Pools } from '../../../../packages/core/src/db/connection.ts';
 import { migrate } from '../../../../packages/core/src/db/migrate.ts';
 import { createKeys } from '../../../../packages/core/src/keys/keys.ts';
 import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
@@ -42,9 +41,7 @@ const servers: ServerProcess[] = [];
 before(async () => {
   if (withoutCitus !== false) return;
   database = await openSpreadDatabase();
-  await database.distribute();
-  pools = connectPools(database.url, 4);
-  await learnDistribution(pools);
+  pools = await database.spread(4);
   ledger = createLedger(pools, Date.now, { accountBuckets: BUCKETS });
   const keys = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
   accounts = [
@@ -55,7 +52,6 @@ before(async () => {
 });
 after(async () => {
   await Promise.all(servers.map((server) => server.end('SIGKILL')));
-  if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
 

@@ -12,7 +12,6 @@ import {
   endPools,
   type Pools,
 } from '../../../../packages/core/src/db/connection.ts';
-import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
 import { sqlFunction } from '../../../../packages/core/src/db/functions.ts';
 import { booksOf } from '../../../../packages/core/src/declared.ts';
 import { dropReleased } from '../../../../packages/core/src/history/drop-released.ts';
@@ -61,9 +60,7 @@ let other: Account;
 before(async () => {
   if (withoutCitus !== false) return;
   database = await openSpreadDatabase();
-  await database.distribute();
-  pools = connectPools(database.url, 4);
-  await learnDistribution(pools);
+  pools = await database.spread(4);
   verdicts = createBooksVerdicts({ ...pools, books: booksOf(DECLARED) }, Date.now);
   const keys = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
   const [first, second] = await Promise.all(
@@ -73,7 +70,6 @@ before(async () => {
   [one, other] = [first, second];
 });
 after(async () => {
-  if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
 

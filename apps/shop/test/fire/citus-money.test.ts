@@ -3,13 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import {
-  connectPools,
-  endPools,
-  type Pools,
-  type Transaction,
-} from '../../../../packages/core/src/db/connection.ts';
-import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
+import type { Pools, Transaction } from '../../../../packages/core/src/db/connection.ts';
 import { deriveApiKey } from '../../../../packages/core/src/keys/api-key.ts';
 import { createKeys, type Keys } from '../../../../packages/core/src/keys/keys.ts';
 import { expireTrialCredit } from '../../../../packages/core/src/keys/trial-credit.ts';
@@ -47,9 +41,7 @@ interface Customer {
 before(async () => {
   if (withoutCitus !== false) return;
   database = await openSpreadDatabase();
-  await database.distribute();
-  pools = connectPools(database.url, 6);
-  await learnDistribution(pools);
+  pools = await database.spread(6);
   ledger = createLedger(pools, Date.now, { accountBuckets: BUCKETS });
   keys = createKeys(pools.sql, Date.now, pools.distribution);
   const made = await keysOnBothWorkers(database.url, { buckets: BUCKETS, amountMicros: GRANT });
@@ -57,7 +49,6 @@ before(async () => {
 });
 after(async () => {
   await Promise.all(servers.map((server) => server.end('SIGKILL')));
-  if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
 

@@ -5,8 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import postgres from 'postgres';
-import { connectPools, endPools, type Pools } from '../../../../packages/core/src/db/connection.ts';
-import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
+import type { Pools } from '../../../../packages/core/src/db/connection.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
 import { keysOnBothWorkers, openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
@@ -27,13 +26,10 @@ const servers: ServerProcess[] = [];
 before(async () => {
   if (withoutCitus !== false) return;
   database = await openSpreadDatabase();
-  await database.distribute();
-  pools = connectPools(database.url, 3);
-  await learnDistribution(pools);
+  pools = await database.spread(3);
 });
 after(async () => {
   await Promise.all(servers.map((server) => server.end('SIGKILL')));
-  if (pools !== undefined) await endPools(pools, 1);
   await database?.close();
 });
 

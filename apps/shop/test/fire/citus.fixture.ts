@@ -10,7 +10,9 @@ import {
   connectPools,
   type Database,
   endPools,
+  type Pools,
 } from '../../../../packages/core/src/db/connection.ts';
+import { learnDistribution } from '../../../../packages/core/src/db/distribution.ts';
 import { openGrants } from '../../../../packages/core/src/keys/grant.ts';
 import { programOf } from '../programs.fixture.ts';
 import { SURROUNDINGS } from '../surroundings.fixture.ts';
@@ -44,6 +46,8 @@ export interface SpreadDatabase {
    * @returns what it said
    */
   distribute(killAt?: string): Promise<string>;
+  /** Runs the command, and opens pools that know of it. They end with the database. */
+  spread(connections: number): Promise<Pools>;
   close(): Promise<void>;
 }
 
@@ -88,13 +92,22 @@ export async function openSpreadDatabase(): Promise<SpreadDatabase> {
   await sql`select citus_set_coordinator_host(${coordinator.nodename}, ${coordinator.nodeport})`;
   for (const { nodename, nodeport } of others) await sql`select citus_add_node(${nodename}, ${nodeport})`;
   const workers = await Promise.all(others.map((node) => workerAt(at(node, name), on)));
+  const opened: Pools[] = [];
   return {
     url,
     sql,
     hotHosts: others.map(({ nodename, nodeport }) => `${nodename}:${nodeport}`).join(','),
     workers,
     distribute: (killAt) => runCommand(url, killAt),
+    async spread(connections) {
+      await runCommand(url);
+      const pools = connectPools(url, connections);
+      opened.push(pools);
+      await learnDistribution(pools);
+      return pools;
+    },
     async close() {
+      await Promise.all(opened.map((pools) => endPools(pools, 1)));
       await sql.end({ timeout: 1 });
       for (const node of nodes) {
         await on(at(node, name), rollBackPrepared);
