@@ -246,9 +246,16 @@ async function cutOff(once?: string): Promise<{ payer: string; accountId: bigint
     await replica.close();
   }
 }
-/** As if a call had been captured long ago: the rule passes by what may be on its way. */
+/**
+ * Has a call, the only one of its account that day, captured twenty minutes earlier, which may be the day before: the
+ * rule passes by what may be on its way.
+ */
 const longAgo = (callId: string) => database.sql`
-  update calls set finished_at = finished_at - interval '20 minutes' where id = ${callId}`;
+  with moved as (
+    update calls set finished_at = finished_at - interval '20 minutes' where id = ${callId}
+    returning account_id, service, (finished_at at time zone 'UTC')::date as day
+  )
+  update call_spending s set day = m.day from moved m where s.account_id = m.account_id and s.service = m.service`;
 /** As the operator's page does it. */
 const refundCall = (accountId: bigint, callId: string) =>
   fetch(`${here.url}/admin/api/accounts/${accountId}/refund-call`, {

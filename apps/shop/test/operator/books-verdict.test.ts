@@ -112,3 +112,22 @@ test('who dies keeps it for half a minute at most, and one that fails lets it go
   await letGo();
   assert.equal((await other.prove())?.books.balanced, true);
 });
+
+test('a verdict begins when its proof got the lease, not when it asked for it', async () => {
+  let beginMs = 0;
+  // Held as whoever writes the verdict before this one down does.
+  const { waits } = await second.begin(async (sql) => {
+    await sql`update books_proof set leased_until = '-infinity'`;
+    const waits = one.prove();
+    await until('the proof to wait for the lease', async () => {
+      const [row] = await database.sql<{ waiting: boolean }[]>`
+        select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+          and query like '%update books_proof%' and pid <> pg_backend_pid()) as waiting`;
+      return row?.waiting === true;
+    });
+    beginMs = Date.now();
+    return { waits };
+  });
+  const verdict = await waits;
+  assert(verdict !== null && verdict.startedAt.getTime() >= beginMs, verdict?.startedAt.toISOString());
+});
