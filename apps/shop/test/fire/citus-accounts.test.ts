@@ -10,6 +10,7 @@ import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-t
 import { hearTransfers } from '../../../../packages/core/src/ledger/heard-transfers.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
 import { foldSpreadSales } from '../../../../packages/core/src/paid-call/inside/fold-spread-sales.ts';
+import { moveSales } from '../../../../packages/core/src/paid-call/moved-sales.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
@@ -53,9 +54,15 @@ test('an account stays until what is noted of it was heard of', { skip: withoutC
   const customer = await openCustomer(pools);
   const callId = await sellCall(pools, customer, async () => {});
   await giveBackPrice(createLedger(pools, Date.now), customer.id, callId);
-  assert.deepEqual(await moveAccounts(pools, { from: 0, buckets: 4 }), { moved: 0, open: [customer.id] });
+  assert.deepEqual(await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), {
+    moved: 0,
+    open: [customer.id],
+  });
   await hear();
-  assert.deepEqual(await moveAccounts(pools, { from: 0, buckets: 4 }), { moved: 1, open: [] });
+  assert.deepEqual(await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), {
+    moved: 1,
+    open: [],
+  });
   await assertBooksClosed(pools.sql);
 });
 
@@ -67,7 +74,7 @@ test('what somebody changes of an account while it waits to be moved is moved as
   await pools.patient.begin(async (transaction) => {
     await transaction`
       update api_keys set status = 'revoked' where bucket = 0 and id = ${String(customer.keyId)}`;
-    moved = moveAccounts(pools, { from: 0, buckets: 4 });
+    moved = moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 });
     await until('the move to wait', () => waitsFor('api_keys'));
   });
   assert.deepEqual(await moved, { moved: 1, open: [] });
@@ -83,12 +90,12 @@ test('nothing is moved once sales or days were counted by bucket', { skip: witho
     /a server has run on this database since it was spread/.test(error.message);
   const turns = createBucketTurns(pools);
   await foldSpreadSales(sql, { turns, atOnce: 10 });
-  await assert.rejects(moveAccounts(pools, { from: 0, buckets: 4 }), isCounted);
+  await assert.rejects(moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), isCounted);
   await sql`delete from sales_folded_buckets`;
   await sql`
     insert into ledger_days (day, transfers, transfers_digest, moves_digest, digest, by_bucket)
     select '2026-01-01', 0, d, d, d, true from (select sha256('') as d) one`;
-  await assert.rejects(moveAccounts(pools, { from: 0, buckets: 4 }), isCounted);
+  await assert.rejects(moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), isCounted);
   await sql`delete from ledger_days`;
 });
 
@@ -99,7 +106,7 @@ test('a move whose worker is away, or that is killed half-way, has moved nothing
   const customer = await openCustomer(pools);
   await sellCall(pools, customer, async () => {});
   for (const worker of database.workers) worker.kill();
-  await assert.rejects(moveAccounts(pools, { from: 0, buckets: 4 }));
+  await assert.rejects(moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }));
   for (const worker of database.workers) await worker.start();
   assert.equal((await customerOf(pools, customer.apiKey)).bucket, 0);
 
@@ -128,7 +135,10 @@ test('a move whose worker is away, or that is killed half-way, has moved nothing
   });
   assert.equal((await customerOf(pools, customer.apiKey)).bucket, 0);
   await assertBooksClosed(sql);
-  assert.deepEqual(await moveAccounts(pools, { from: 0, buckets: 4 }), { moved: 1, open: [] });
+  assert.deepEqual(await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), {
+    moved: 1,
+    open: [],
+  });
   await sellCall(pools, await customerOf(pools, customer.apiKey), async () => {});
   await assertBooksClosed(sql);
 });

@@ -11,6 +11,7 @@ import { usdToMicros } from '../../../../packages/core/src/ledger/money.ts';
 import { newCallId } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { createCallShares } from '../../../../packages/core/src/paid-call/inside/call-shares.ts';
 import { createCallStore } from '../../../../packages/core/src/paid-call/inside/calls.ts';
+import { moveSales } from '../../../../packages/core/src/paid-call/moved-sales.ts';
 import { giveBackPrice, PRICE, sellCall, sellShared } from './citus-money.fixture.ts';
 import { balanceOf } from './money.fixture.ts';
 
@@ -134,7 +135,7 @@ export async function moveAndCompare(
   assert.deepEqual(before.buckets, [0]);
   assert.equal(before.rows.filter((row) => row.includes('"code": "share')).length, 4);
 
-  const first = await moveAccounts(pools, { from: 0, buckets: 4 });
+  const first = await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 });
   assert.deepEqual(first, { moved: 3, open: [busy.id] });
   const moved = await customerOf(pools, buyer.apiKey);
   assert.notEqual(moved.bucket, 0);
@@ -142,8 +143,11 @@ export async function moveAndCompare(
   assert.equal((await customerOf(pools, busy.apiKey)).bucket, 0);
   const after = await rowsOf(pools, buyer.id, shared);
   assert.deepEqual(after, { rows: before.rows, buckets: [moved.bucket] });
-  assert.deepEqual(await moveAccounts(pools, { from: 0, buckets: 4 }), { moved: 0, open: [busy.id] });
-  const again = await moveAccounts(pools, { from: moved.bucket, buckets: 4 });
+  assert.deepEqual(await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), {
+    moved: 0,
+    open: [busy.id],
+  });
+  const again = await moveAccounts(pools, { carry: moveSales, from: moved.bucket, buckets: 4 });
   assert.deepEqual(again, { moved: 0, open: [] }, 'an account that is where it belongs stays');
 
   // The same payment is the same purchase, and its answer is found by an id that names the old bucket.
@@ -155,7 +159,10 @@ export async function moveAndCompare(
     (await calls.finish({ ...open, capture: true, outcome: 'answered', answer: null })).status,
     'done',
   );
-  assert.deepEqual(await moveAccounts(pools, { from: 0, buckets: 4 }), { moved: 1, open: [] });
+  assert.deepEqual(await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), {
+    moved: 1,
+    open: [],
+  });
   await sell(pools, await customerOf(pools, busy.apiKey));
   await parts.proveBooks();
 

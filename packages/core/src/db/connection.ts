@@ -202,6 +202,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '55P03';
 }
 
+/** Whether two transactions waited for each other, and this one was ended. */
+export function isDeadlock(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '40P01';
+}
+
 /**
  * Opens a separate pool with long time-outs, for programs without a waiting caller. `bigint` columns come as JavaScript `bigint`.
  *

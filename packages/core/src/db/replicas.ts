@@ -139,7 +139,8 @@ const asText = (aheadMs: number | null) => (aheadMs === null ? null : String(Mat
 /** Adds a process to those that live. */
 async function addReplica(sql: Database, now: string, aheadMs: number | null) {
   const [row] = await sql<{ id: bigint; at: Date }[]>`
-    insert into replicas (started_at, seen_at, clock_ahead_ms) values (${now}, ${now}, ${asText(aheadMs)}::bigint)
+    insert into replicas (started_at, seen_at, clock_ahead_ms, looks_again)
+    values (${now}, ${now}, ${asText(aheadMs)}::bigint, true)
     returning id, clock_timestamp() as at`;
   return row;
 }

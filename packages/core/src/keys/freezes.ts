@@ -1,5 +1,7 @@
 /** Freezes of accounts: while an account is frozen, none of its keys pays. */
 import type { Database, Transaction } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
+import { keepPlaces } from '../ledger/buckets.ts';
 
 /**
  * The causes of a freeze. An account's keys stay frozen while at least one cause stands. `reversal`: the credit that bought
@@ -18,9 +20,10 @@ export interface Freezes {
 }
 
 /** @param now in ISO 8601 */
-export function createFreezes(sql: Database, now: () => string): Freezes {
+export function createFreezes(sql: Database, now: () => string, distribution: DistributionNote): Freezes {
   return {
     async freeze(transaction, accountId, cause, note) {
+      await keepPlaces(transaction, distribution);
       await transaction`
         insert into account_freezes (account_id, cause, note, created_at)
         values (${String(accountId)}, ${cause}, ${note}, ${now()})
@@ -30,6 +33,7 @@ export function createFreezes(sql: Database, now: () => string): Freezes {
     },
 
     async thaw(transaction, accountId, cause) {
+      await keepPlaces(transaction, distribution);
       const gone = await transaction`
         delete from account_freezes where account_id = ${String(accountId)} and cause = ${cause} returning cause`;
       if (gone.length === 0) return false;

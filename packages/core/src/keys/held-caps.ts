@@ -1,6 +1,8 @@
 /** Caps per day that are held down for a while, such as after a purchase with a new card. Meanwhile an owner can lower the cap but not raise it. */
 import type { Database, Transaction } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { inBucket } from '../ledger/bucket-turns.ts';
+import { keepPlaces } from '../ledger/buckets.ts';
 
 export interface HeldCaps {
   /** Holds the caps per day of an account's keys at or below this amount until this time. A cap that is held already stays as it is. */
@@ -21,9 +23,10 @@ export interface HeldCaps {
 }
 
 /** @param now in ISO 8601 */
-export function createHeldCaps(sql: Database, now: () => string): HeldCaps {
+export function createHeldCaps(sql: Database, now: () => string, distribution: DistributionNote): HeldCaps {
   return {
     async fixCap(transaction, accountId, capPerDayMicros, untilMs) {
+      await keepPlaces(transaction, distribution);
       await transaction`
         update api_keys
         set cap_per_day_micros = least(cap_per_day_micros, ${String(capPerDayMicros)}::bigint),

@@ -4,8 +4,10 @@
  * one is under way at a time, for all who wait.
  */
 import { arrayLiteral } from '../db/array-literal.ts';
-import { type Database, isRefusal } from '../db/connection.ts';
+import { type Database, isRefusal, type Transaction } from '../db/connection.ts';
+import type { DistributionNote } from '../db/distribution-note.ts';
 import { unavailable } from '../http/problem.ts';
+import { keepPlaces } from '../ledger/buckets.ts';
 import { GroupCommit, NoAnswerInTime, NotBegun, QueueFull } from '../ledger/group-commit.ts';
 
 /** What is stored of a key, as far as finding it needs. */
@@ -28,7 +30,13 @@ export interface KeySearch {
 const BOUNDS = { maxBatch: 256, maxFlights: 1, maxWaiting: 2_048, maxAttempts: 1 };
 const DEADLINE_MS = 4_000;
 
-export function createKeySearch(sql: Database): KeySearch {
+export function createKeySearch(
+  sql: Database,
+  distribution: DistributionNote = { isDistributed: false },
+): KeySearch {
+  const search = (on: Database | Transaction, lookups: readonly bigint[]) => on<StoredKeyRow[]>`
+    select id, account_id, bucket, lookup, prefix, digest from api_keys
+    where lookup = any(${arrayLiteral(lookups)}::text::bigint[])`;
   const searches = new GroupCommit<bigint, StoredKeyRow | null>({
     ...BOUNDS,
     deadlineMs: DEADLINE_MS,
@@ -38,10 +46,15 @@ export function createKeySearch(sql: Database): KeySearch {
     lockOf: String,
     isLocked: () => false,
     async flush(lookups) {
-      const rows = await sql<StoredKeyRow[]>`
-        select id, account_id, bucket, lookup, prefix, digest from api_keys
-        where lookup = any(${arrayLiteral(lookups)}::text::bigint[])`;
-      const found = new Map(rows.map((row) => [row.lookup, row]));
+      const found = new Map((await search(sql, lookups)).map((row) => [row.lookup, row]));
+      if (distribution.isDistributed && lookups.some((lookup) => !found.has(lookup))) {
+        // Half of a move may have been seen.
+        const settled = await sql.begin(async (transaction) => {
+          await keepPlaces(transaction, distribution);
+          return search(transaction, lookups);
+        });
+        for (const row of settled) found.set(row.lookup, row);
+      }
       return lookups.map((lookup) => found.get(lookup) ?? null);
     },
   });

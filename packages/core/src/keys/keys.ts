@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { DistributionNote } from '../db/distribution-note.ts';
-import { bucketOfAccount } from '../ledger/buckets.ts';
+import { holdBucket, keepPlaces } from '../ledger/buckets.ts';
 import { commitAsOne } from '../ledger/one-commit.ts';
 import {
   bucketNamedBy,
@@ -120,11 +120,20 @@ export function createKeys(sql: Database, nowMs: () => number, distribution = ON
     ttl: KNOWN_FOR_MS,
   });
   const now = () => new Date(nowMs()).toISOString();
-  const search = createKeySearch(sql);
+  const search = createKeySearch(sql, distribution);
+  /** Changes keys wherever they are: none is passed by because it is being moved. */
+  async function inTheirPlaces<T>(change: (on: Database | Transaction) => Promise<T>): Promise<T> {
+    if (!distribution.isDistributed) return change(sql);
+    const [changed] = await sql.begin(async (transaction) => {
+      await keepPlaces(transaction, distribution);
+      return [await change(transaction)] as const;
+    });
+    return changed as T;
+  }
 
   return {
-    ...createFreezes(sql, now),
-    ...createHeldCaps(sql, now),
+    ...createFreezes(sql, now, distribution),
+    ...createHeldCaps(sql, now, distribution),
     ...createRotations(sql, nowMs, distribution),
     ...createSpending(sql, now),
 
@@ -158,40 +167,17 @@ export function createKeys(sql: Database, nowMs: () => number, distribution = ON
       return row === undefined ? null : recordOf(row);
     },
 
-    async update(id, change) {
-      const columns = {
-        ...(change.label === undefined ? {} : { label: change.label }),
-        ...(change.capPerCallMicros === undefined
-          ? {}
-          : { cap_per_call_micros: textOf(change.capPerCallMicros) }),
-        ...(change.capPerDayMicros === undefined
-          ? {}
-          : { cap_per_day_micros: textOf(change.capPerDayMicros) }),
-      };
-      if (Object.keys(columns).length === 0) return 'done';
-      const cap = change.capPerDayMicros;
-      if (cap === undefined) {
-        const { count } = await sql`
-          update api_keys set ${sql(columns)} where id = ${String(id)} and status <> 'revoked'`;
-        return count === 1 ? 'done' : 'ended';
-      }
-      const { count } = await sql`
-        update api_keys set ${sql(columns)},
-          cap_afterwards_micros = case when cap_fixed_until is not null then ${textOf(cap)}::bigint end
-        where id = ${String(id)} and status <> 'revoked' and (cap_fixed_until is null or cap_fixed_until <= ${now()}
-          or cap_per_day_micros >= ${textOf(cap)}::bigint)`;
-      if (count === 1) return 'done';
-      const [ended] = await sql`select 1 from api_keys where id = ${String(id)} and status = 'revoked'`;
-      return ended === undefined ? 'cap_held' : 'ended';
-    },
+    update: (id, change) => inTheirPlaces((on) => updateKey(on, { id, now: now() }, change)),
 
     replaceAll: (on, accountId, stored) => replaceAll(on, accountId, stored, { at: now(), distribution }),
 
-    async revoke(id) {
-      await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
-    },
+    revoke: (id) =>
+      inTheirPlaces(async (on) => {
+        await on`update api_keys set status = 'revoked' where id = ${String(id)}`;
+      }),
 
     async becomePaid(transaction, accountId) {
+      await keepPlaces(transaction, distribution);
       await transaction`
         update trial_credits set bought_at = ${now()} where account_id = ${String(accountId)} and bought_at is null`;
       await transaction`
@@ -199,6 +185,38 @@ export function createKeys(sql: Database, nowMs: () => number, distribution = ON
         where account_id = ${String(accountId)} and kind = 'trial' and status <> 'revoked'`;
     },
   };
+}
+
+type KeyChange = Parameters<Keys['update']>[1];
+
+/** Changes caps and label of a key, for `Keys.update`. @param of.now in ISO 8601 */
+async function updateKey(
+  on: Database | Transaction,
+  { id, now }: { id: bigint; now: string },
+  change: KeyChange,
+): ReturnType<Keys['update']> {
+  const columns = {
+    ...(change.label === undefined ? {} : { label: change.label }),
+    ...(change.capPerCallMicros === undefined
+      ? {}
+      : { cap_per_call_micros: textOf(change.capPerCallMicros) }),
+    ...(change.capPerDayMicros === undefined ? {} : { cap_per_day_micros: textOf(change.capPerDayMicros) }),
+  };
+  if (Object.keys(columns).length === 0) return 'done';
+  const cap = change.capPerDayMicros;
+  if (cap === undefined) {
+    const { count } = await on`
+        update api_keys set ${on(columns)} where id = ${String(id)} and status <> 'revoked'`;
+    return count === 1 ? 'done' : 'ended';
+  }
+  const { count } = await on`
+      update api_keys set ${on(columns)},
+        cap_afterwards_micros = case when cap_fixed_until is not null then ${textOf(cap)}::bigint end
+      where id = ${String(id)} and status <> 'revoked' and (cap_fixed_until is null or cap_fixed_until <= ${now}
+        or cap_per_day_micros >= ${textOf(cap)}::bigint)`;
+  if (count === 1) return 'done';
+  const [ended] = await on`select 1 from api_keys where id = ${String(id)} and status = 'revoked'`;
+  return ended === undefined ? 'cap_held' : 'ended';
 }
 
 function textOf(micros: bigint | null): string | null {
@@ -248,9 +266,9 @@ async function insertKey(
   return row.id;
 }
 
-/** The bucket of an account, for a key of it. */
+/** The bucket of an account, for a key of it: the account stays there until the transaction ends. */
 async function bucketOf(transaction: Transaction, accountId: bigint): Promise<number> {
-  const bucket = await bucketOfAccount(transaction, accountId);
+  const bucket = await holdBucket(transaction, accountId);
   if (bucket === null) throw new Error(`no account ${accountId}`);
   return bucket;
 }

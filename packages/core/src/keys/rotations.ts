@@ -5,6 +5,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import type { DistributionNote } from '../db/distribution-note.ts';
 import { Problem } from '../http/problem.ts';
 import type { BucketTurns } from '../ledger/bucket-turns.ts';
+import { keepPlaces } from '../ledger/buckets.ts';
 import { type NewApiKey, newApiKey } from './api-key.ts';
 
 const DAY_MS = 86_400_000;
@@ -97,6 +98,7 @@ async function holdAccount(transaction: Transaction, keyId: bigint): Promise<Hel
 
 /** The same where the database is spread: a statement that locks names the bucket. */
 async function holdAccountOf(transaction: Transaction, keyId: bigint): Promise<HeldAccount | undefined> {
+  await keepPlaces(transaction, { isDistributed: true });
   const [key] = await transaction<{ account_id: bigint; bucket: number }[]>`
     select account_id, bucket from api_keys where id = ${String(keyId)}`;
   if (key === undefined) return undefined;

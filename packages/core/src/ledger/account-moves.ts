@@ -1,12 +1,15 @@
 /**
  * Moves customers' accounts into other buckets: those that were opened before there were so many, or before the database was spread. Each
- * account goes with all that is its own, in one commit, while nothing of it is open and no server runs.
+ * account goes with all that is its own, in one commit, while nothing of it is open. Servers go on: who looks for an account where it was
+ * finds that it is not there, and looks again.
  */
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '@farebox/process/start-error';
-import type { Database, Pools, Transaction } from '../db/connection.ts';
+import { type Database, isDeadlock, isLockTimeout, type Pools, type Transaction } from '../db/connection.ts';
 import type { SPREAD } from '../db/distribute.ts';
 import { HOUSE_ACCOUNTS } from './accounts.ts';
+import { beginMove } from './buckets.ts';
 import { commitAsOne } from './one-commit.ts';
 
 /** Accounts that are looked at together. */
@@ -32,14 +35,21 @@ const TABLES: Readonly<Record<(typeof SPREAD)[number]['table'], 'moved' | 'empty
 };
 const MOVED = Object.entries(TABLES).flatMap(([table, becomes]) => (becomes === 'moved' ? [table] : []));
 
+/** How long a move waits for what somebody else holds. */
+const LOCK_TIMEOUT_MS = 1_000;
+/** How often a move is begun at most while somebody keeps accounts in their places, such as one who closes a day. */
+const MOST_BEGUN = 50;
+const BEGIN_AGAIN_MS = 100;
+
 /** The result of a run of the command. */
 export interface AccountsMoved {
   moved: number;
-  /** Accounts that stay, because something of theirs is open. */
+  /** Accounts that stay, because something of theirs is open, or is held by somebody else. */
   open: readonly bigint[];
 }
 
-interface Move {
+/** An account on its way from a bucket to another. */
+export interface Move {
   id: bigint;
   from: number;
   to: number;
@@ -51,49 +61,51 @@ interface Move {
  *
  * @param plan.from the bucket
  * @param plan.buckets over how many buckets accounts are spread. Bucket 0, which has the house's accounts, gets none
+ * @param plan.carry takes along what is kept beside the account's rows, on a database that is spread: called in the commit of the move,
+ *   before the rows are moved
+ * @param plan.again how often it comes back to accounts that had to stay, and after what time; once and for all unless given
  * @param plan.moved told of the number of accounts that were moved, now and then
- * @throws StartError while a server of ours lives, while a week of calls is being archived, and once something was counted by bucket
+ * @throws StartError while a server lives that does not look again, and while a week of calls is being archived
  */
 export async function moveAccounts(
-  { patient, distribution }: Pick<Pools, 'patient' | 'distribution'>,
-  { from, buckets, moved: report }: { from: number; buckets: number; moved?(accounts: number): void },
+  pools: Pick<Pools, 'patient' | 'distribution'>,
+  plan: {
+    from: number;
+    buckets: number;
+    carry(transaction: Transaction, move: Move): Promise<void>;
+    again?: { times: number; afterMs: number };
+    moved?(accounts: number): void;
+  },
 ): Promise<AccountsMoved> {
-  await assertNothingByBucket(patient);
-  const open: bigint[] = [];
+  const { times, afterMs } = plan.again ?? { times: 0, afterMs: 0 };
   let moved = 0;
-  let last = 0n;
-  for (;;) {
-    const page = await patient<{ id: bigint; root: string }[]>`
-      select a.id, coalesce(r.root_buyer, 'account:' || a.id) as root
-      from ledger_accounts a left join root_buyers r on r.account_id = a.id
-      where a.bucket = ${from} and not a.house and a.id > ${String(last)} order by a.id limit ${PAGE}`;
-    for (const { id, root } of page) {
-      const to = bucketOf(root, buckets);
-      if (to === from) continue;
-      const isMoved = await patient.begin(async (transaction) => {
-        await transaction.unsafe('set local statement_timeout = 0');
-        await assertNobodyServes(transaction);
-        await commitAsOne(transaction, distribution);
-        return moveAccount(transaction, { id, from, to }, distribution);
-      });
-      if (isMoved) moved++;
-      else open.push(id);
+  for (let round = 0; ; round++) {
+    const open: bigint[] = [];
+    let last = 0n;
+    for (;;) {
+      const page = await pageOf(pools.patient, plan.from, last);
+      for (const { id, root } of page) {
+        const to = bucketOf(root, plan.buckets);
+        if (to === plan.from) continue;
+        if (await tryMove(pools, { id, from: plan.from, to }, plan.carry)) moved++;
+        else open.push(id);
+      }
+      plan.moved?.(moved);
+      const [end] = page.slice(-1);
+      if (end === undefined || page.length < PAGE) break;
+      last = end.id;
     }
-    report?.(moved);
-    const [end] = page.slice(-1);
-    if (end === undefined || page.length < PAGE) return { moved, open };
-    last = end.id;
+    if (open.length === 0 || round >= times) return { moved, open };
+    await sleep(afterMs);
   }
 }
 
-/** Once a server has run on a database that is spread, days are closed and sales counted bucket by bucket. */
-async function assertNothingByBucket(sql: Database): Promise<void> {
-  const counted = await sql`
-    select 1 from sales_folded_buckets union all select 1 from ledger_days where by_bucket limit 1`;
-  if (counted.length > 0)
-    throw new StartError(
-      'a server has run on this database since it was spread, and has counted sales and closed days bucket by bucket. Accounts can be moved before that alone.',
-    );
+/** Customers' accounts of a bucket in order, behind one of them, each with its root buyer. */
+function pageOf(sql: Database, from: number, last: bigint): Promise<{ id: bigint; root: string }[]> {
+  return sql<{ id: bigint; root: string }[]>`
+    select a.id, coalesce(r.root_buyer, 'account:' || a.id) as root
+    from ledger_accounts a left join root_buyers r on r.account_id = a.id
+    where a.bucket = ${from} and not a.house and a.id > ${String(last)} order by a.id limit ${PAGE}`;
 }
 
 /** The bucket that the accounts of a root buyer belong to: the same for all of them, in whatever order they are moved. */
@@ -101,26 +113,63 @@ function bucketOf(root: string, buckets: number): number {
   return 1 + (createHash('sha256').update(root).digest().readUInt32BE(0) % (buckets - 1));
 }
 
-/** Keeps servers from starting until the transaction ends: each notes first that it lives. */
-async function assertNobodyServes(transaction: Transaction): Promise<void> {
-  await transaction`lock table replicas in share mode`;
-  const [row] = await transaction<{ living: number; archiving: string | null }[]>`
-    select (select count(*)::integer from replicas where ended_at is null and seen_at > now() - interval '1 minute') as living,
-           (select min(week) from call_archives where dropped_at is null) as archiving`;
-  if ((row?.living ?? 0) > 0)
+/** Moves an account in a commit of its own. @returns false, and nothing is changed, when something of it is open or held */
+async function tryMove(
+  { patient, distribution }: Pick<Pools, 'patient' | 'distribution'>,
+  move: Move,
+  carry: (transaction: Transaction, move: Move) => Promise<void>,
+): Promise<boolean> {
+  for (let begun = 0; begun < MOST_BEGUN; begun++) {
+    const done = await patient
+      .begin(async (transaction) => {
+        if (distribution.isDistributed)
+          await transaction.unsafe(`set local citus.propagate_set_commands = 'local'`);
+        await transaction.unsafe(
+          `set local statement_timeout = 0; set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+        );
+        if (!(await beginMove(transaction, distribution))) return 'kept';
+        await assertServersLookAgain(transaction);
+        await keepWeeks(transaction);
+        await commitAsOne(transaction, distribution);
+        return (await moveAccount(transaction, { move, carry }, distribution)) ? 'moved' : 'open';
+      })
+      .catch((error: unknown) => {
+        // It is tried again later, and whoever holds what is needed goes on.
+        if (isLockTimeout(error) || isDeadlock(error)) return 'open' as const;
+        throw error;
+      });
+    if (done !== 'kept') return done === 'moved';
+    await sleep(BEGIN_AGAIN_MS);
+  }
+  return false;
+}
+
+/** A server of a version from before accounts moved remembers where one is, and does not look again. */
+async function assertServersLookAgain(transaction: Transaction): Promise<void> {
+  const [row] = await transaction<{ older: number }[]>`
+    select count(*)::integer as older from replicas
+    where ended_at is null and seen_at > now() - interval '1 minute' and not looks_again`;
+  if ((row?.older ?? 0) > 0)
     throw new StartError(
-      'a server runs on this database. Stop all of them first: each remembers in which bucket an account is. What was moved so far stays moved.',
+      'a server of an older version runs on this database, which remembers in which bucket an account is and does not look again. Upgrade or stop it first. What was moved so far stays moved.',
     );
+}
+
+/** Keeps weeks from being archived until the transaction ends. */
+async function keepWeeks(transaction: Transaction): Promise<void> {
+  await transaction`lock table call_archives in share mode`;
+  const [row] = await transaction<{ archiving: string | null }[]>`
+    select min(week) as archiving from call_archives where dropped_at is null`;
   if (row?.archiving != null)
     throw new StartError(
-      `the week ${row.archiving} is being archived, and its rows cannot change meanwhile. Start a server, and wait until the week has left.`,
+      `the week ${row.archiving} is being archived, and its rows cannot change meanwhile. Wait until the week has left. What was moved so far stays moved.`,
     );
 }
 
 /** @returns false, and nothing is changed, when something of the account is open */
 async function moveAccount(
   transaction: Transaction,
-  move: Move,
+  { move, carry }: { move: Move; carry(transaction: Transaction, move: Move): Promise<void> },
   distribution: Pools['distribution'],
 ): Promise<boolean> {
   const { id, from, to } = move;
@@ -129,11 +178,9 @@ async function moveAccount(
     where bucket = ${from} and id = ${String(id)} for update`;
   if (account === undefined || account.pending || (await hasOpen(transaction, move, distribution)))
     return false;
+  if (distribution.isDistributed) await carry(transaction, move);
   // Triggers are for what happens, and nothing does.
-  if (distribution.isDistributed)
-    await transaction.unsafe(
-      `set local citus.propagate_set_commands = 'local'; set local session_replication_role = 'replica'`,
-    );
+  if (distribution.isDistributed) await transaction.unsafe(`set local session_replication_role = 'replica'`);
   for (const table of MOVED)
     await moveRows(transaction, { table, of: rowsOf(table, move), to }, distribution);
   return true;
@@ -160,6 +207,9 @@ async function hasOpen(
   }
   return false;
 }
+
+/** The condition for the transfers that go with an account, as they stand before it is moved. */
+export const transfersOf = (move: Move): string => rowsOf('ledger_transfers', move);
 
 /** The condition for the rows of a table that go with an account. What was set aside of its calls' prices lies beside them. */
 function rowsOf(table: string, { id, from }: Move): string {

@@ -11,7 +11,14 @@ import type { DistributionNote } from '../db/distribution-note.ts';
 import { sqlFunctionFragment } from '../db/functions.ts';
 import { fragment, type SqlFragment, templateOf } from '../db/sql-fragment.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
-import { type AccountBuckets, createAccountBuckets, HOUSE_BUCKET } from './buckets.ts';
+import {
+  type AccountBuckets,
+  bucketNow,
+  bucketOfAccount,
+  createAccountBuckets,
+  HOUSE_BUCKET,
+  keepPlaces,
+} from './buckets.ts';
 import { GroupCommit, NotBegun } from './group-commit.ts';
 import { commitAsOne } from './one-commit.ts';
 
@@ -74,7 +81,7 @@ export type TransferStatus =
   | 'id_taken'
   | 'no_such_pending'
   | 'resolved_otherwise';
-const STATUSES: readonly (TransferStatus | 'locked')[] = [
+const STATUSES: readonly Applying['status'][] = [
   'done',
   'insufficient',
   'above_ceiling',
@@ -82,6 +89,7 @@ const STATUSES: readonly (TransferStatus | 'locked')[] = [
   'no_such_pending',
   'resolved_otherwise',
   'locked',
+  'elsewhere',
 ];
 
 export interface TransferResult {
@@ -129,9 +137,12 @@ export interface Ledger {
   lock(transaction: Transaction, accountIds: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>>;
 }
 
-/** A result from the database. A transfer on a locked account is tried again; callers never see `locked`. */
+/**
+ * A result from the database. A transfer on a locked account is tried again, and one whose account is in another bucket goes there; callers
+ * never see `locked` or `elsewhere`.
+ */
 interface Applying {
-  status: TransferStatus | 'locked';
+  status: TransferStatus | 'locked' | 'elsewhere';
   availableMicros: bigint;
 }
 
@@ -181,8 +192,21 @@ async function lockAccounts(
   await commitAsOne(transaction, distribution);
   const places = await buckets.of(transaction, accountIds);
   const locked: (readonly [bigint, bigint])[] = [];
-  for (const [id, bucket] of [...places].sort(([a], [b]) => (a < b ? -1 : 1)))
-    locked.push(...(await within(transaction`bucket = ${bucket} and id = ${String(id)}`)));
+  for (const id of [...new Set(accountIds)].sort((a, b) => (a < b ? -1 : 1))) {
+    let bucket = places.get(id);
+    for (let looks = 0; looks < MOST_PLACES; looks++) {
+      const found =
+        bucket === undefined ? [] : await within(transaction`bucket = ${bucket} and id = ${String(id)}`);
+      locked.push(...found);
+      if (found.length > 0) break;
+      // It was moved since it was looked for, or is not there.
+      await keepPlaces(transaction, distribution);
+      buckets.forget(id);
+      const now = (await buckets.of(transaction, [id])).get(id);
+      if (now === undefined) break;
+      bucket = now;
+    }
+  }
   return new Map(locked);
 }
 
@@ -208,6 +232,8 @@ function check(transfer: Transfer): void {
   if ((transfer.note?.length ?? 0) > 500) throw new RangeError('a note has at most 500 characters');
 }
 
+/** In how many buckets an account is looked for at most that is being moved again and again. */
+const MOST_PLACES = 5;
 /** For how long a transfer's caller waits. */
 const DEADLINE_MS = 4_000;
 
@@ -273,6 +299,23 @@ export function createLedger(
     flush: (batch) => apply(connection, batch, false),
   });
 
+  /** Does a transfer, and again where its account was moved to meanwhile. Where it is not, nothing is done. */
+  async function whereItIs(
+    work: PlacedTransfer,
+    { act, bucketNow }: { act(work: PlacedTransfer): Promise<Applying>; bucketNow(): Promise<number | null> },
+  ): Promise<TransferResult> {
+    const { transfer } = work;
+    const { accountId } = transfer;
+    let bucket: number | null = work.bucket;
+    for (let places = 0; places < MOST_PLACES && bucket !== null; places++) {
+      const result = await act({ transfer, bucket });
+      if (result.status !== 'elsewhere') return result as TransferResult;
+      buckets.forget(accountId);
+      bucket = await bucketNow();
+    }
+    throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
+  }
+
   return {
     openAccount: (transaction, bucket) =>
       openAccount(transaction, bucket ?? randomInt(accountBuckets), distribution),
@@ -284,15 +327,26 @@ export function createLedger(
       const work = await placed(buckets, sql, transfer).catch((error: unknown) => {
         throw new NotBegun('not sent', error);
       });
-      return (await commits.submit(work)) as TransferResult;
+      return whereItIs(work, {
+        act: (placed) => commits.submit(placed),
+        bucketNow: () => bucketNow(sql, transfer.accountId, distribution),
+      });
     },
 
     async transferWithin(transaction, transfer) {
       check(transfer);
       await commitAsOne(transaction, distribution);
-      const [result] = await apply(transaction, [await placed(buckets, transaction, transfer)], true);
-      if (result === undefined) throw new Error('the ledger answered nothing');
-      return result as TransferResult;
+      return whereItIs(await placed(buckets, transaction, transfer), {
+        async act(placed) {
+          const [result] = await apply(transaction, [placed], true);
+          if (result === undefined) throw new Error('the ledger answered nothing');
+          return result;
+        },
+        async bucketNow() {
+          await keepPlaces(transaction, distribution);
+          return bucketOfAccount(transaction, transfer.accountId);
+        },
+      });
     },
 
     lock: (transaction, accountIds) => lockAccounts(transaction, accountIds, { buckets, distribution }),

@@ -7,7 +7,7 @@ import { Problem } from '../http/problem.ts';
 import type { Keys } from '../keys/keys.ts';
 import { liftBounds } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
-import { bucketOfAccount } from '../ledger/buckets.ts';
+import { holdBucket } from '../ledger/buckets.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { RuleChange, StockDesk } from '../stock/desk.ts';
@@ -257,7 +257,7 @@ async function chargedCall(
   accountId: bigint,
   callId: string,
 ): Promise<Subject & { amountMicros: bigint }> {
-  const bucket = await bucketOfAccount(transaction, accountId);
+  const bucket = await holdBucket(transaction, accountId);
   const [call] = await transaction<
     { state: number; key_id: bigint | null; price_micros: bigint; revenue: bigint }[]
   >`

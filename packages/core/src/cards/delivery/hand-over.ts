@@ -1,6 +1,7 @@
-import type { Database } from '../../db/connection.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
 import type { DistributionNote } from '../../db/distribution-note.ts';
 import type { NewApiKey } from '../../keys/api-key.ts';
+import { keepPlaces } from '../../ledger/buckets.ts';
 import type { Secret, Secrets } from '../../secrets/secrets.ts';
 import type { CardOrder, OrderStore } from '../orders/orders.ts';
 
@@ -56,7 +57,7 @@ export async function isUnusedKey(
   { isDistributed }: DistributionNote,
   keyId: bigint,
 ): Promise<Buffer | null> {
-  if (isDistributed) return isUnusedKeyOf(sql, keyId);
+  if (isDistributed) return sql.begin((transaction) => isUnusedKeyOf(transaction, keyId));
   const [row] = await sql<{ digest: Buffer }[]>`
     select k.digest from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'
       and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)
@@ -65,7 +66,8 @@ export async function isUnusedKey(
 }
 
 /** The same where the database is spread: archived weeks of calls are on the coordinator, and the rest in the key's bucket. */
-async function isUnusedKeyOf(sql: Database, keyId: bigint): Promise<Buffer | null> {
+async function isUnusedKeyOf(sql: Transaction, keyId: bigint): Promise<Buffer | null> {
+  await keepPlaces(sql, { isDistributed: true });
   const [key] = await sql<{ digest: Buffer; account_id: bigint; bucket: number }[]>`
     select digest, account_id, bucket from api_keys where id = ${String(keyId)} and status <> 'revoked'`;
   if (key === undefined) return null;

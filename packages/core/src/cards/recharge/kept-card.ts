@@ -3,7 +3,7 @@
  * balance of its account, so a row is changed only while both are held.
  */
 import type { Transaction } from '../../db/connection.ts';
-import { bucketOfAccount } from '../../ledger/buckets.ts';
+import { holdBucket } from '../../ledger/buckets.ts';
 import { type FormerAddress, stillTold } from './former-addresses.ts';
 import type { WaitingFor } from './recharge-limits.ts';
 import type { RechargeSettings } from './recharge-settings.ts';
@@ -66,7 +66,7 @@ export interface Held {
 
 /** Locks an account and what is kept for it. */
 export async function hold(transaction: Transaction, accountId: bigint): Promise<Held> {
-  const bucket = await bucketOfAccount(transaction, accountId);
+  const bucket = await holdBucket(transaction, accountId);
   const [account] = await transaction<{ balance: bigint }[]>`
     select credits_posted - debits_posted as balance from ledger_accounts
     where bucket = ${bucket} and id = ${String(accountId)} for no key update`;

@@ -12,6 +12,7 @@
 -- status[i]: 0 done (also when it had been done before)   1 not enough available   2 above the ceiling
 --            3 the id is taken by a different transfer     4 there is no such pending transfer
 --            5 it was already resolved the other way       6 somebody else holds the account; nothing was done
+--            7 the account is not in the bucket; nothing was done
 -- available[i]: what the account can still spend after transfer i, in micro-USD; 0 for house accounts, which have no
 -- limit, and for what was skipped.
 CREATE OR REPLACE FUNCTION ledger_apply(

@@ -18,7 +18,7 @@ DECLARE
   -- the next of them, and the account at hand with what this batch has added to it
   h integer := 0;
   cur bigint := NULL;
-  house boolean; is_held boolean; dp bigint; d bigint; cp bigint; c bigint;
+  house boolean; is_held boolean; elsewhere boolean; dp bigint; d bigint; cp bigint; c bigint;
   changed boolean := false;
   -- accounts whose balances changed
   u_at tid[] := '{}'; u_dp bigint[] := '{}'; u_d bigint[] := '{}'; u_cp bigint[] := '{}'; u_c bigint[] := '{}';
@@ -76,14 +76,13 @@ BEGIN
         h := h + 1;
         dp := held_dp[h]; d := held_d[h]; cp := held_cp[h]; c := held_c[h];
       ELSE
-        IF NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = cur) THEN
-          RAISE EXCEPTION 'there is no account % in bucket %', cur, p_bucket;
-        END IF;
+        elsewhere := NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = cur);
+        IF house AND elsewhere THEN RAISE EXCEPTION 'there is no account % in bucket %', cur, p_bucket; END IF;
         dp := 0; d := 0; cp := 0; c := 0;
       END IF;
     END IF;
     s := 0;
-    IF NOT is_held THEN status[r.ord] := 6; CONTINUE; END IF;
+    IF NOT is_held THEN status[r.ord] := CASE WHEN elsewhere THEN 7 ELSE 6 END; CONTINUE; END IF;
     is_debit := r.debit = r.account;
 
     IF r.t_phase IS NOT NULL

@@ -8,6 +8,8 @@ DECLARE
   share record;
   given bigint := 0;
 BEGIN
+  -- No account is moved meanwhile (`ledger/buckets.ts`), so each share is where it was looked for.
+  PERFORM pg_advisory_xact_lock_shared(8406);
   FOR home IN
     SELECT DISTINCT s.bucket FROM call_shares s WHERE s.reversed_by = NEW.id AND s.state = 1 ORDER BY s.bucket
   LOOP

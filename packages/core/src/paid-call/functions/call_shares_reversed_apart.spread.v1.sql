@@ -13,6 +13,8 @@ DECLARE
   v_account bigint[] := '{}'; v_bucket smallint[] := '{}'; v_call uuid[] := '{}'; v_set_aside timestamptz[] := '{}';
   v_due bigint[] := '{}'; v_price bigint[] := '{}'; v_most numeric[] := '{}';
 BEGIN
+  -- No account is moved meanwhile (`ledger/buckets.ts`), so each share is where it was looked for.
+  PERFORM pg_advisory_xact_lock_shared(8406);
   -- Held: whoever gives back what is taken here changes the order.
   SELECT * INTO paid FROM card_orders
   WHERE id = substring(NEW.note FROM '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid FOR UPDATE;

@@ -338,6 +338,8 @@ BEGIN
   FROM ledger_apply(p_bucket, f_account || b_account, f_id || b_id, f_phase || array_fill(2::smallint, ARRAY[nb]),
                     f_account || b_account, f_revenue || b_revenue, f_price || b_price,
                     array_fill('call'::text, ARRAY[nf + nb]), NULL, ceiling, skip, p_now, true) l;
+  -- Who comes here is the house's, and the house does not move.
+  IF 7 = ANY (l_status) THEN RAISE EXCEPTION 'an account of these calls is not in bucket %', p_bucket; END IF;
   f_available := l_available[:nf];
   b_available := l_available[nf + 1:];
 

@@ -24,7 +24,8 @@
 -- p_may_be_lost: whether the commit need not wait for the disk. A crash then undoes all of it: what is reserved, claimed and
 -- counted. Only in a statement that holds nothing else, because it is set for all of the transaction.
 --
--- status[i], available[i], answered[i]: as b_* of `calls_apply`, and 4, 14, 15 as in `call_terms_take`. answered is NULL where
+-- status[i], available[i], answered[i]: as b_* of `calls_apply`, and 4, 14, 15 as in `call_terms_take`; 31: the account is not in the
+-- bucket, and nothing was done. answered is NULL where
 -- no call has an identity. A free call has the price 0, and no transfer.
 CREATE OR REPLACE FUNCTION calls_begin(
   p_bucket smallint, p_account bigint[], p_id uuid[], p_key bigint[], p_rail text[], p_service text[], p_price bigint[],
@@ -45,7 +46,7 @@ DECLARE
   -- the next of them, and the account at hand
   h integer := 0;
   cur bigint := NULL;
-  is_held boolean;
+  is_held boolean; elsewhere boolean;
   used bigint; given bigint;
   -- accounts that reserve more now
   u_at tid[] := '{}'; u_more bigint[] := '{}';
@@ -104,10 +105,12 @@ BEGIN
         h := h + 1;
         used := held_used[h]; given := held_given[h];
       ELSIF NOT EXISTS (SELECT 1 FROM ledger_accounts a WHERE a.bucket = p_bucket AND a.id = cur) THEN
-        RAISE EXCEPTION 'there is no account % in bucket %', cur, p_bucket;
+        elsewhere := true;
+      ELSE
+        elsewhere := false;
       END IF;
     END IF;
-    IF NOT is_held THEN status[r.ord] := 30; CONTINUE; END IF;
+    IF NOT is_held THEN status[r.ord] := CASE WHEN elsewhere THEN 31 ELSE 30 END; CONTINUE; END IF;
 
     s := 0;
     ceiling := NULL;

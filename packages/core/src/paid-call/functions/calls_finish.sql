@@ -6,7 +6,7 @@
 -- p_taken: what a measured call takes of what was reserved, above nothing; NULL where a call takes all of it, and a NULL
 -- array where each does.
 --
--- status[i], available[i]: as f_* of `calls_apply`.
+-- status[i], available[i]: as f_* of `calls_apply`; 3: the account is not in the bucket, and nothing was done.
 CREATE OR REPLACE FUNCTION calls_finish(
   p_bucket smallint, p_account bigint[], p_id uuid[], p_phase smallint[], p_outcome text[], p_answer_status smallint[],
   p_answer_headers text[], p_answer_body text[], p_taken bigint[], p_answer_ttl interval, p_now timestamptz,
@@ -131,7 +131,8 @@ BEGIN
   END IF;
 
   IF ended < n THEN
-    -- What had ended before is told how, and all the same what is left; what is not there is not open either.
+    -- What had ended before is told how, and all the same what is left. A call that is not there is not open either, but for one of an
+    -- account that is not in the bucket: nothing is known of it here.
     FOR r IN
       SELECT x.ord::integer AS ord, x.phase, c.state, a.left_micros
       FROM unnest(p_account, p_id, p_phase) WITH ORDINALITY AS x (account, id, phase, ord)
@@ -145,7 +146,7 @@ BEGIN
       ) c ON true
       WHERE status[x.ord] = 2 AND (x.account = ANY (held) OR a.left_micros IS NULL)
     LOOP
-      status[r.ord] := CASE WHEN r.state = r.phase - 2 THEN 0 ELSE 1 END;
+      status[r.ord] := CASE WHEN r.left_micros IS NULL THEN 3 WHEN r.state = r.phase - 2 THEN 0 ELSE 1 END;
       available[r.ord] := coalesce(r.left_micros, 0);
     END LOOP;
   END IF;

@@ -130,7 +130,8 @@ BEGIN
   END IF;
 
   IF ended < n THEN
-    -- What had ended before is told how, and all the same what is left; what is not there is not open either.
+    -- What had ended before is told how, and all the same what is left. A call that is not there is not open either, but for one of an
+    -- account that is not in the bucket: nothing is known of it here.
     FOR r IN
       SELECT x.ord::integer AS ord, x.phase, c.state, a.left_micros
       FROM unnest(p_account, p_id, p_phase) WITH ORDINALITY AS x (account, id, phase, ord)
@@ -144,7 +145,7 @@ BEGIN
       ) c ON true
       WHERE status[x.ord] = 2 AND (x.account = ANY (held) OR a.left_micros IS NULL)
     LOOP
-      status[r.ord] := CASE WHEN r.state = r.phase - 2 THEN 0 ELSE 1 END;
+      status[r.ord] := CASE WHEN r.left_micros IS NULL THEN 3 WHEN r.state = r.phase - 2 THEN 0 ELSE 1 END;
       available[r.ord] := coalesce(r.left_micros, 0);
     END LOOP;
   END IF;

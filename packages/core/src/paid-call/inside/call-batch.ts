@@ -37,7 +37,9 @@ export type CallWork =
  * told.
  */
 type Locked = { status: 'locked' };
-export type CallWorkOutcome = BeginOutcome | KeepOutcome | FinishOutcome | Locked;
+/** The account is in another bucket, and nothing was done. The call goes there, and no caller is told. */
+type Elsewhere = { status: 'elsewhere' };
+export type CallWorkOutcome = BeginOutcome | KeepOutcome | FinishOutcome | Locked | Elsewhere;
 
 export interface BatchSettings {
   /** For how long answers are kept. */
@@ -342,10 +344,11 @@ function keepOutcome(status: number | undefined): KeepOutcome | Locked {
   throw unknown(status);
 }
 
-function finishOutcome(status: number | undefined, availableMicros = 0n): FinishOutcome | Locked {
+function finishOutcome(status: number | undefined, availableMicros = 0n): FinishOutcome | Locked | Elsewhere {
   if (status === 0) return { status: 'done', availableMicros };
   if (status === 1) return { status: 'not_open' };
   if (status === 2) return { status: 'locked' };
+  if (status === 3) return { status: 'elsewhere' };
   throw unknown(status);
 }
 
@@ -367,7 +370,7 @@ function beginOutcome(
   availableMicros = 0n,
   callId: string | undefined,
   isKnownPayer = true,
-): BeginOutcome | Locked {
+): BeginOutcome | Locked | Elsewhere {
   switch (status) {
     case 0:
       return { status: 'authorized', availableMicros, isKnownPayer };
@@ -397,6 +400,8 @@ function beginOutcome(
       return { status: 'settling', callId };
     case 30:
       return { status: 'locked' };
+    case 31:
+      return { status: 'elsewhere' };
     default:
       throw unknown(status);
   }

@@ -2,14 +2,21 @@
  * The store of paid calls, and the only code that changes their table. A call and its money move in the same commit,
  * and many calls share one commit: see `call-batch.ts`.
  */
+import { LRUCache } from 'lru-cache';
 import { byKey } from '../../db/by-key.ts';
-import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../../db/connection.ts';
+import {
+  COMMIT_CONNECTIONS,
+  type Database,
+  isRefusal,
+  type Pools,
+  type Transaction,
+} from '../../db/connection.ts';
 import { sqlFunction } from '../../db/functions.ts';
 import { createWeeks } from '../../db/weeks.ts';
 import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
 import { inBucket } from '../../ledger/bucket-turns.ts';
-import { HOUSE_BUCKET } from '../../ledger/buckets.ts';
-import { GroupCommit } from '../../ledger/group-commit.ts';
+import { bucketNow, HOUSE_BUCKET, keepPlaces } from '../../ledger/buckets.ts';
+import { GroupCommit, NotBegun } from '../../ledger/group-commit.ts';
 import { bucketNamedByCall } from '../../ledger/transfer-id.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome, mayBeLost } from './call-batch.ts';
 import type {
@@ -82,6 +89,10 @@ const DEADLINE_MS = 4_000;
  * connection, one behind the other: none finds an account locked by another.
  */
 const laneOf = (work: CallWork) => work.call.bucket * 2 + Number(mayBeLost(work));
+/** How many moved accounts a process remembers; each of the others is looked for once more with every call. */
+const MOST_MOVED = 50_000;
+/** In how many buckets an account is looked for at most that is being moved again and again. */
+const MOST_PLACES = 5;
 const BOUNDS = { maxBatch: 512, maxFlights: COMMIT_CONNECTIONS, maxWaiting: 10_000, maxAttempts: 5 };
 
 /** The account that a free call would pay, which has no transfer. */
@@ -109,15 +120,27 @@ export function createCallStore(
     ),
   );
 
+  const submit = whereItIs(commits, (accountId) => bucketNow(sql, accountId, distribution));
+
   return {
-    begin: (call) => commits.submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
-    keep: (call) => commits.submit({ kind: 'keep', call }) as Promise<KeepOutcome>,
-    finish: (call) => commits.submit({ kind: 'finish', call }) as Promise<FinishOutcome>,
+    begin: (call) => submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
+    keep: (call) => submit({ kind: 'keep', call }) as Promise<KeepOutcome>,
+    finish: (call) => submit({ kind: 'finish', call }) as Promise<FinishOutcome>,
     get depth() {
       return commits.depth;
     },
 
-    answerOf: (accountId, callId) => answerOf(sql, { accountId, callId, now: now() }),
+    async answerOf(accountId, callId) {
+      const asked = { accountId, callId, now: now() };
+      const answer = await answerOf(sql, asked);
+      if (answer !== null || isHouseAccount(accountId) || !distribution.isDistributed) return answer;
+      // Half of a move may have been seen.
+      const [settled] = await sql.begin(async (transaction) => {
+        await keepPlaces(transaction, distribution);
+        return [await answerOf(transaction, asked)] as const;
+      });
+      return settled;
+    },
 
     async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
@@ -226,7 +249,7 @@ async function openCalls(sql: Pools['sql'], which: ReturnType<Pools['sql']>): Pr
 
 /** Reads a stored answer, in the bucket that the call's id names, and then in all: an id from before there were buckets names none. */
 async function answerOf(
-  sql: Pools['sql'],
+  sql: Database | Transaction,
   { accountId, callId, now }: { accountId: bigint; callId: string; now: string },
 ): ReturnType<CallStore['answerOf']> {
   const bucket = isHouseAccount(accountId) ? HOUSE_BUCKET : bucketNamedByCall(callId);
@@ -240,6 +263,30 @@ async function answerOf(
     if (row !== undefined) return row;
   }
   return null;
+}
+
+/**
+ * Sends each call to the bucket that its account is in. Whoever names the call remembers where the account was, which may have been moved
+ * since: then nothing is done there, and the account is looked for.
+ */
+function whereItIs(
+  commits: GroupCommit<CallWork, CallWorkOutcome>,
+  bucketNow: (accountId: bigint) => Promise<number | null>,
+): (work: CallWork) => Promise<CallWorkOutcome> {
+  /** Where accounts are that were not where they were remembered. */
+  const moved = new LRUCache<bigint, number>({ maxSize: MOST_MOVED, sizeCalculation: () => 1 });
+  return async (work) => {
+    const { accountId } = work.call;
+    let bucket: number | null = moved.get(accountId) ?? work.call.bucket;
+    for (let places = 0; places < MOST_PLACES && bucket !== null; places++) {
+      const outcome = await commits.submit({ ...work, call: { ...work.call, bucket } } as CallWork);
+      if (outcome.status !== 'elsewhere') return outcome;
+      moved.delete(accountId);
+      bucket = await bucketNow(accountId);
+      if (bucket !== null) moved.set(accountId, bucket);
+    }
+    throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
+  };
 }
 
 /** What two works may not do at once: an account, or of an account of the house the payment or the call. */

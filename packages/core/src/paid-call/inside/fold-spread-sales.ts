@@ -3,6 +3,7 @@
  * days on the coordinator. So each bucket has a count of how far it was counted, on the coordinator too: what is counted of a bucket, and how
  * far it goes, are one commit of the coordinator, which reads from one server a batch that nobody writes to any more.
  */
+import type { PendingQuery, Row } from 'postgres';
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
 import type { BucketTurns } from '../../ledger/bucket-turns.ts';
@@ -13,7 +14,7 @@ const UNNUMBERED_FOR = '1 minute';
 const ORIGIN = -1;
 
 /** What ended on a day, as the days add it up. Amounts are text: JSON has no such numbers. */
-interface Ended {
+export interface Ended {
   account: string;
   day: string;
   service: string;
@@ -76,15 +77,7 @@ function foldBucket(
 
 /** Takes the bucket's turn, and moves on what is complete of it. @returns null when another process has it */
 async function progressOf(transaction: Transaction, bucket: number): Promise<Progress | null> {
-  const [known] = await transaction`select 1 from sales_folded_buckets where bucket = ${bucket}`;
-  if (known === undefined) {
-    await transaction`
-      insert into sales_folded_buckets (bucket, calls_to, transfers_to)
-      select ${ORIGIN}::smallint, calls_to, transfers_to from sales_folded on conflict do nothing`;
-    await transaction`
-      insert into sales_folded_buckets (bucket, calls_to, transfers_to)
-      select ${bucket}::smallint, calls_to, transfers_to from sales_folded_buckets where bucket = ${ORIGIN} on conflict do nothing`;
-  }
+  await beginCount(transaction, bucket);
   const [held] = await transaction<(Progress & { marked_xid: string; marked_on: string })[]>`
     select calls_to::text, transfers_to::text, complete_to::text, marked_xid::text, marked_on::text
     from sales_folded_buckets where bucket = ${bucket} for update skip locked`;
@@ -107,6 +100,18 @@ async function progressOf(transaction: Transaction, bucket: number): Promise<Pro
   return marked ?? null;
 }
 
+/** Notes where the count of a bucket begins, unless it has begun. */
+export async function beginCount(transaction: Transaction, bucket: number): Promise<void> {
+  const [known] = await transaction`select 1 from sales_folded_buckets where bucket = ${bucket}`;
+  if (known !== undefined) return;
+  await transaction`
+    insert into sales_folded_buckets (bucket, calls_to, transfers_to)
+    select ${ORIGIN}::smallint, calls_to, transfers_to from sales_folded on conflict do nothing`;
+  await transaction`
+    insert into sales_folded_buckets (bucket, calls_to, transfers_to)
+    select ${bucket}::smallint, calls_to, transfers_to from sales_folded_buckets where bucket = ${ORIGIN} on conflict do nothing`;
+}
+
 /** The end of a query that the bucket's server answers, with one row: there is no such account. */
 function ofServer(on: Transaction, bucket: number) {
   return on`count(*) from ledger_accounts where bucket = ${bucket} and id = 0`;
@@ -120,20 +125,11 @@ async function foldCalls(transaction: Transaction, { bucket, atOnce, progress }:
     where bucket = ${bucket} and begun_at >= ${since}::text::timestamptz and begun_at < ${until}::text::timestamptz
     order by begun_at offset ${offset} limit 1`;
   const to = await endOf(transaction, { from, complete: progress.complete_to, atOnce, next });
-  const passed = await transaction<(Ended & { call: string | null; looked: number })[]>`
-    select account_id::text as account, null::text as call,
-           to_char(coalesce(finished_at, created_at) at time zone 'UTC', 'YYYY-MM-DD') as day, service, rail,
-           (count(*) filter (where state = 1))::text as answered,
-           coalesce(sum(price_micros) filter (where state = 1), 0)::text as answered_micros,
-           (count(*) filter (where state = 2))::text as released,
-           coalesce(sum(price_micros) filter (where state = 2), 0)::text as released_micros, count(*)::integer as looked
-    from calls
-    where bucket = ${bucket} and begun_at >= ${from}::text::timestamptz and begun_at < ${to}::text::timestamptz and state in (1, 2)
-    group by account_id, 3, service, rail
-    union all
-    select account_id::text, id::text, null, null, null, null, null, null, null, 1
-    from calls
-    where bucket = ${bucket} and begun_at >= ${from}::text::timestamptz and begun_at < ${to}::text::timestamptz and state not in (1, 2)`;
+  const passed = await passedCalls(
+    transaction,
+    transaction`
+      bucket = ${bucket} and begun_at >= ${from}::text::timestamptz and begun_at < ${to}::text::timestamptz`,
+  );
   const closed = await takeClosed(transaction, bucket);
   const open = passed.filter(({ call }) => call !== null);
   await transaction`
@@ -144,6 +140,27 @@ async function foldCalls(transaction: Transaction, { bucket, atOnce, progress }:
   await transaction`
     update sales_folded_buckets set calls_to = ${to}::text::timestamptz where bucket = ${bucket} and calls_to < ${to}::text::timestamptz`;
   return passed.reduce((sum, { looked }) => sum + looked, 0) + closed.length;
+}
+
+/** Calls that were looked at: those that have ended, added up, and each that is open, by its id. */
+type Passed = Ended & { call: string | null; looked: number };
+
+/** Reads calls in one snapshot, so that one that ends meanwhile is in it once. @param which the condition for them, of one bucket */
+export function passedCalls(transaction: Transaction, which: PendingQuery<Row[]>): Promise<Passed[]> {
+  return transaction<Passed[]>`
+    select account_id::text as account, null::text as call,
+           to_char(coalesce(finished_at, created_at) at time zone 'UTC', 'YYYY-MM-DD') as day, service, rail,
+           (count(*) filter (where state = 1))::text as answered,
+           coalesce(sum(price_micros) filter (where state = 1), 0)::text as answered_micros,
+           (count(*) filter (where state = 2))::text as released,
+           coalesce(sum(price_micros) filter (where state = 2), 0)::text as released_micros, count(*)::integer as looked
+    from calls
+    where ${which} and state in (1, 2)
+    group by account_id, 3, service, rail
+    union all
+    select account_id::text, id::text, null, null, null, null, null, null, null, 1
+    from calls
+    where ${which} and state not in (1, 2)`;
 }
 
 /** Where a batch ends that begins at a time: nothing is complete behind that, or it has about so many rows. */
@@ -172,7 +189,7 @@ async function endOf(
 }
 
 /** Finds the calls that were passed while they were open and have ended, and strikes them from those. */
-async function takeClosed(transaction: Transaction, bucket: number): Promise<Ended[]> {
+export async function takeClosed(transaction: Transaction, bucket: number): Promise<Ended[]> {
   await nameBucket(transaction, bucket);
   const open = await transaction<{ account_id: bigint; id: string }[]>`
     select account_id, id from sales_open where bucket = ${bucket}`;
@@ -205,7 +222,7 @@ async function nameBucket(transaction: Transaction, bucket: number): Promise<voi
     where bucket is null and account_id = any(${arrayLiteral(here.map(({ id }) => id))}::text::bigint[])`;
 }
 
-async function addEnded(transaction: Transaction, ended: readonly Ended[]): Promise<void> {
+export async function addEnded(transaction: Transaction, ended: readonly Ended[]): Promise<void> {
   if (ended.length === 0) return;
   const counted = transaction`
     jsonb_to_recordset(${JSON.stringify(ended)}::text::jsonb) as c (
@@ -255,17 +272,30 @@ async function foldTransfers(transaction: Transaction, { bucket, atOnce, progres
   return moved.reduce((sum, { transfers }) => sum + transfers, 0);
 }
 
-async function addRefunded(
+/**
+ * Adds refunds of calls to what was sold.
+ *
+ * @param which.of of one account alone
+ * @param which.sign -1: takes them out again
+ */
+export async function addRefunded(
   transaction: Transaction,
-  { bucket, from, to }: { bucket: number; from: string; to: string },
+  {
+    bucket,
+    from,
+    to,
+    of,
+    sign = 1,
+  }: { bucket: number; from: string; to: string; of?: bigint; sign?: number },
 ): Promise<void> {
+  const ofAccount = of === undefined ? transaction`` : transaction`and account_id = ${String(of)}`;
   const refunds = await transaction<
     { account: string; id: string; code: string; micros: string; note: string | null; day: string }[]
   >`
     select account_id::text as account, id::text, code, amount_micros::text as micros, note,
            to_char(created_at at time zone 'UTC', 'YYYY-MM-DD') as day
     from ledger_transfers
-    where bucket = ${bucket} and code in ('call_refund', 'operator_refund', 'onchain_refund')
+    where bucket = ${bucket} ${ofAccount} and code in ('call_refund', 'operator_refund', 'onchain_refund')
       and created_at >= ${from}::text::timestamptz and created_at < ${to}::text::timestamptz`;
   if (refunds.length === 0) return;
   const named = await transaction<{ account: string; call: string; micros: string; day: string }[]>`
@@ -277,7 +307,7 @@ async function addRefunded(
         as t (account bigint, id uuid, code text, micros bigint, note text, day text)
     ) r where r.call is not null`;
   const refunded = await transaction`
-    select r.account::text, r.day, c.service, c.rail, count(*)::text as refunded, sum(r.micros)::text as micros
+    select r.account::text, r.day, c.service, c.rail, (${sign}::integer * count(*))::text as refunded, (${sign}::integer * sum(r.micros))::text as micros
     from jsonb_to_recordset(${JSON.stringify(named)}::text::jsonb) as r (account bigint, call uuid, micros bigint, day text)
     join calls c on c.bucket = ${bucket} and c.account_id = r.account and c.id = r.call
     group by 1, 2, 3, 4`;

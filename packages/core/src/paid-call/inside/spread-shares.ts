@@ -5,7 +5,7 @@
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
 import { eachDueRow } from '../../db/due-rows.ts';
-import { bucketOfAccount } from '../../ledger/buckets.ts';
+import { keepPlaces } from '../../ledger/buckets.ts';
 import {
   type EarnedRow,
   type NotedShare,
@@ -21,8 +21,11 @@ export async function noteShareOf(
   { callId, accountId, beneficiary, partPerMillion, cardHoldMs, newCardAfter }: NotedShare,
 ): Promise<void> {
   const payer = String(accountId);
-  const bucket = await bucketOfAccount(sql, accountId);
-  if (bucket === null) return;
+  // An account stays where it is while a call of it is open.
+  const [call] = await sql<{ bucket: number }[]>`
+    select bucket from calls where account_id = ${payer} and id = ${callId} and state in (0, 3)`;
+  if (call === undefined) return;
+  const { bucket } = call;
   const [held] = await sql<{ until: string | null }[]>`
     with cards as (
       select id from card_orders where account_id = ${payer}
@@ -115,6 +118,7 @@ async function pay(
       select pg_try_advisory_xact_lock(8403, hashtext(${String(beneficiary)})) as held`;
       if (held?.held !== true) return false;
       await ledger.lock(transaction, [beneficiary]);
+      await keepPlaces(transaction, { isDistributed: true });
       if (!(await hasUsableKeyOf(transaction, beneficiary, now))) return false;
       let amountMicros = 0n;
       for (const { bucket, calls } of await payableByBucket(transaction, { beneficiary, before, now })) {
