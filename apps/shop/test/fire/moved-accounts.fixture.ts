@@ -28,8 +28,8 @@ export interface Customer {
 }
 
 /** Opens an account with credit and a key, in bucket 0. */
-export async function openCustomer(pools: Pools): Promise<Customer> {
-  const { apiKey } = await openGrants(pools, Date.now)({ amountMicros: GRANT, label: 'test', note: 'test' });
+export async function openCustomer(pools: Pools, amountMicros = GRANT): Promise<Customer> {
+  const { apiKey } = await openGrants(pools, Date.now)({ amountMicros, label: 'test', note: 'test' });
   return customerOf(pools, apiKey);
 }
 
@@ -180,4 +180,19 @@ export async function moveAndCompare(
 
 async function sell(pools: Pools, customer: Customer): Promise<void> {
   await sellCall(pools, customer, async () => {});
+}
+
+/** Numbers of buckets, of which one spreads an account elsewhere than where it is. */
+const SPREADS = [4, 97, 53, 31, 11, 7, 5];
+
+/** Moves an account out of its bucket, with all others that are there, beside whatever is sold to it. */
+export async function moveElsewhere(pools: Pools, { apiKey }: Customer): Promise<void> {
+  const { id, bucket: from } = await customerOf(pools, apiKey);
+  for (const buckets of SPREADS) {
+    const again = { times: 300, afterMs: 20 };
+    const { open } = await moveAccounts(pools, { carry: moveSales, from, buckets, again });
+    assert(!open.includes(id), 'the account could not be moved');
+    if ((await customerOf(pools, apiKey)).bucket !== from) return;
+  }
+  throw new Error('no number of buckets spreads the account elsewhere');
 }
