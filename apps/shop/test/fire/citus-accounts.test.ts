@@ -1,24 +1,39 @@
 /** Accounts that are moved to other buckets of a database that Citus spreads, and so to other servers. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Pools } from '../../../../packages/core/src/db/connection.ts';
+import { booksOf } from '../../../../packages/core/src/declared.ts';
 import { moveAccounts } from '../../../../packages/core/src/ledger/account-moves.ts';
+import { proveBooks } from '../../../../packages/core/src/ledger/books.ts';
 import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
+import { closeDays } from '../../../../packages/core/src/ledger/closed-days.ts';
 import { hearTransfers } from '../../../../packages/core/src/ledger/heard-transfers.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
+import { salesOf } from '../../../../packages/core/src/operator/sales-figures.ts';
 import { foldSpreadSales } from '../../../../packages/core/src/paid-call/inside/fold-spread-sales.ts';
 import { moveSales } from '../../../../packages/core/src/paid-call/moved-sales.ts';
-import { StartError } from '../../../../packages/process/src/start-error.ts';
+import { DECLARED } from '../../src/app.ts';
 import { SURROUNDINGS } from '../surroundings.fixture.ts';
 import { openSpreadDatabase, type SpreadDatabase, withoutCitus } from './citus.fixture.ts';
-import { giveBackPrice, sellCall } from './citus-money.fixture.ts';
+import { giveBackPrice, PRICE, sellCall, sellShared } from './citus-money.fixture.ts';
 import { assertBooksClosed } from './money.fixture.ts';
-import { customerOf, moveAndCompare, openCustomer, sellBefore } from './moved-accounts.fixture.ts';
+import {
+  type Customer,
+  customerOf,
+  moveAndCompare,
+  moveElsewhere,
+  openCustomer,
+  sellBefore,
+} from './moved-accounts.fixture.ts';
+import { assertChargedOnce, endOpenCalls, namedCallers } from './named-callers.fixture.ts';
+import { startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
 
+const HOUR_MS = 3_600_000;
 const COMMAND = join(import.meta.dirname, '../../src/commands/move-accounts.ts');
 
 let database: SpreadDatabase;
@@ -83,20 +98,204 @@ test('what somebody changes of an account while it waits to be moved is moved as
   assert.deepEqual(key, { moved: true, status: 'revoked' });
 });
 
-test('nothing is moved once sales or days were counted by bucket', { skip: withoutCitus }, async () => {
+/** Counts what was sold, of one bucket or of all: as if the minute were over in which a statement may still begin to write. */
+async function count(bucket: number | null = null): Promise<void> {
   const { sql } = pools;
-  const isCounted = (error: unknown) =>
-    error instanceof StartError &&
-    /a server has run on this database since it was spread/.test(error.message);
-  const turns = createBucketTurns(pools);
-  await foldSpreadSales(sql, { turns, atOnce: 10 });
-  await assert.rejects(moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), isCounted);
-  await sql`delete from sales_folded_buckets`;
+  const fold = () => foldSpreadSales(sql, { turns: createBucketTurns(pools), atOnce: 2 });
+  await fold();
   await sql`
-    insert into ledger_days (day, transfers, transfers_digest, moves_digest, digest, by_bucket)
-    select '2026-01-01', 0, d, d, d, true from (select sha256('') as d) one`;
-  await assert.rejects(moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 }), isCounted);
-  await sql`delete from ledger_days`;
+    update sales_folded_buckets set complete_to = now() where ${bucket === null ? sql`true` : sql`bucket = ${bucket}`}`;
+  await fold();
+}
+
+/** What was counted, and what the overview shows with what was not counted yet. */
+async function figures() {
+  const { sql } = pools;
+  const shown = await sql.begin(async (transaction) => {
+    const of = { creditServices: [], notes: [], isSpread: true };
+    return [await salesOf(transaction, new Date(Date.now() - 40 * HOUR_MS), of)] as const;
+  });
+  return {
+    shown: shown[0],
+    days: [...(await sql`select * from sales_days order by day, service, rail`)],
+    accounts: [...(await sql`select * from account_sales_days order by account_id, day, service, rail`)],
+    transfers: [...(await sql`select * from transfer_days order by day, code`)],
+    open: [...(await sql`select * from sales_open`)],
+  };
+}
+
+test('sales are counted once, wherever the account is and however far either bucket was counted', {
+  skip: withoutCitus,
+}, async () => {
+  const ledger = createLedger(pools, Date.now);
+  const give = async (customer: Customer) =>
+    giveBackPrice(ledger, customer.id, await sellCall(pools, customer, async () => {}));
+  const customer = await openCustomer(pools);
+  const { bucket } = customer;
+  await moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 });
+  const there = (await customerOf(pools, customer.apiKey)).bucket;
+  assert.notEqual(there, bucket);
+  await count();
+  // The bucket that the account comes from was counted, and then the one that it goes to; first with nothing new.
+  for (const counted of [null, 'from', 'to'] as const) {
+    const now = await customerOf(pools, customer.apiKey);
+    // Passed while it is open, and then ended.
+    const during = await sellCall(pools, now, async () => count(counted === 'from' ? now.bucket : null));
+    await give(now);
+    await sellCall(pools, now, async () => {}, { capture: false });
+    await hear();
+    await giveBackPrice(ledger, now.id, during);
+    await hear();
+    if (counted === 'from') await count(now.bucket);
+    if (counted === 'to') {
+      const others = await pools.sql<{ bucket: number }[]>`
+        select bucket from sales_folded_buckets where bucket >= 0 and bucket <> ${now.bucket}`;
+      for (const { bucket: other } of others) await count(other);
+    }
+    const before = await figures();
+    await moveElsewhere(pools, customer);
+    assert.deepEqual((await figures()).shown, before.shown, `counted: ${counted}`);
+    await count();
+    await count();
+    const after = await figures();
+    assert.deepEqual(after.shown, before.shown, `counted: ${counted}, after all is counted`);
+    assert.deepEqual(after.open, []);
+    assert.deepEqual(after, await countedAfresh());
+  }
+});
+
+/** The same, counted from nothing. */
+async function countedAfresh() {
+  const { sql } = pools;
+  await sql`delete from sales_days`;
+  await sql`delete from account_sales_days`;
+  await sql`delete from transfer_days`;
+  await sql`delete from sales_open`;
+  await sql`delete from sales_folded_buckets`;
+  await sql`update sales_folded set calls_to = '-infinity', transfers_to = '-infinity'`;
+  await count();
+  await count();
+  return figures();
+}
+
+test('days that are closed stay proved when their accounts move, and the next ones close', {
+  skip: withoutCitus,
+}, async () => {
+  const dayMs = 24 * HOUR_MS;
+  const firstMs = (Math.floor(Date.now() / dayMs) - 10) * dayMs;
+  const noonOf = (day: number) => firstMs + (day + 0.5) * dayMs;
+  const dayOf = (day: number) => new Date(firstMs + day * dayMs).toISOString().slice(0, 10);
+  const customers = [await openCustomer(pools), await openCustomer(pools)] as const;
+  const [customer, owner] = customers;
+  const sellOn = async (day: number) => {
+    const now = await customerOf(pools, customer.apiKey);
+    const how = { nowMs: () => noonOf(day) };
+    await sellCall(pools, now, async () => {}, how);
+    await sellCall(pools, now, async () => {}, { ...how, capture: false });
+    await sellShared(pools, now, { beneficiary: owner.id, micros: PRICE / 5n, ...how });
+  };
+  const findings = async (reads: 'everything' | 'open days') => {
+    const { checks } = await proveBooks(
+      pools.patient,
+      booksOf(DECLARED),
+      { name: 'a test', wanted: () => true },
+      reads,
+    );
+    return checks.flatMap(({ finding }) => finding ?? []);
+  };
+  await sellOn(0);
+  await sellOn(1);
+  await sellOn(2);
+  assert.deepEqual(await closeDays(pools.patient, dayOf(1), () => true), [dayOf(0), dayOf(1)]);
+  const days = () => pools.sql`select day, transfers, transfers_digest, digest from ledger_days order by day`;
+  const before = [...(await days())];
+  for (const buckets of [4, 53]) {
+    const { bucket: from } = await customerOf(pools, customer.apiKey);
+    await moveAccounts(pools, { carry: moveSales, from, buckets });
+    assert.notEqual((await customerOf(pools, customer.apiKey)).bucket, from);
+    assert.deepEqual([await findings('everything'), await findings('open days')], [[], []]);
+  }
+  assert.deepEqual(await closeDays(pools.patient, dayOf(3), () => true), [dayOf(2), dayOf(3)]);
+  assert.deepEqual((await days()).slice(0, 2), before);
+  // What is changed of a closed day is found where it is now.
+  const { bucket } = await customerOf(pools, customer.apiKey);
+  for (const which of [`account_id = ${customer.id} and phase = 3`, `account_id = 13`]) {
+    const set = (note: string) =>
+      pools.sql.unsafe(
+        `update ledger_transfers set note = ${note} where bucket = ${bucket} and ${which} and created_at < '${dayOf(1)}'`,
+      );
+    const [was] = await pools.sql.unsafe<{ note: string | null }[]>(
+      `select note from ledger_transfers where bucket = ${bucket} and ${which} and created_at < '${dayOf(1)}' limit 1`,
+    );
+    assert(was !== undefined);
+    await set(`'changed'`);
+    assert.match(
+      (await findings('everything')).join('\n'),
+      new RegExp(`closed day ${dayOf(0)} was closed with`),
+    );
+    await set(was.note === null ? 'null' : `'${was.note}'`);
+  }
+  assert.deepEqual(await findings('everything'), []);
+});
+
+test('two replicas sell while an account is moved to other servers: each name is charged once, before the move and after', {
+  skip: withoutCitus,
+}, async (t) => {
+  const grantedMicros = PRICE * 4_000n;
+  const customer = await openCustomer(pools, grantedMicros);
+  const start = () =>
+    startServerProcess({
+      DATABASE_URL: database.url,
+      DATABASE_HOT_HOSTS: database.hotHosts,
+      ACCOUNT_BUCKETS: '16',
+      RECONCILE_INTERVAL_MS: '1000',
+      SERVICES: 'ping',
+    });
+  const servers = [await start(), await start()];
+  try {
+    const callers = servers.map(({ url }) => namedCallers(url, customer.apiKey));
+    const name = randomUUID();
+    const idsOf = () =>
+      Promise.all(
+        callers.map(async (each) => {
+          let id: string | null = null;
+          await until('an answer', async () => {
+            const response = await each.ask(name);
+            await response.text();
+            id = response.headers.get('x-call-id');
+            return response.status === 200;
+          });
+          return id;
+        }),
+      );
+    const [first, second] = await idsOf();
+    assert(typeof first === 'string' && first === second);
+    let isOver = false;
+    const buying = Promise.all(callers.map((each) => each.buyAtOnce(1, 3, () => isOver)));
+    for (let moves = 0; moves < 2; moves++) {
+      const before = Math.min(...callers.map(({ sold }) => sold.length));
+      await moveElsewhere(pools, customer);
+      await until('each to sell more', () => callers.every(({ sold }) => sold.length > before + 2));
+      assert.deepEqual(await idsOf(), [first, first]);
+    }
+    isOver = true;
+    await buying;
+    const refused = callers.flatMap((each) =>
+      [...each.takeRefusals()].map(([code, times]) => `${times} × ${code}`),
+    );
+    t.diagnostic(
+      `sold ${callers.map(({ sold }) => sold.length).join(' and ')}; refused: ${refused.join(', ') || 'none'}`,
+    );
+    await endOpenCalls(pools.sql);
+    const sold = [first, ...callers.flatMap((each) => each.sold)];
+    await assertChargedOnce(pools.sql, { key: customer.apiKey, sold, grantedMicros });
+  } finally {
+    await Promise.all(servers.map((server) => server.end('SIGKILL')));
+  }
+  await assertBooksClosed(pools.sql);
+  await count();
+  await count();
+  assert.deepEqual(await figures(), await countedAfresh());
 });
 
 test('a move whose worker is away, or that is killed half-way, has moved nothing, and the next one does', {

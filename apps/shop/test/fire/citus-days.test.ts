@@ -231,11 +231,11 @@ test('days close in turn, once, a process that dies at it has closed none, and p
     [],
   );
   assert.deepEqual([proved?.notClosed, proved?.books.closedTo], [null, dayOf(2)]);
-  const days = await database.sql<{ day: string; by_bucket: boolean }[]>`
-    select day::text, by_bucket from ledger_days order by day`;
+  const days = await database.sql<{ day: string; by_account: boolean }[]>`
+    select day::text, by_account from ledger_days order by day`;
   assert.ok(LAST.includes(days.at(-1)?.day ?? null));
   assert.deepEqual(
-    days.map(({ day, by_bucket }) => [day, by_bucket]),
+    days.map(({ day, by_account }) => [day, by_account]),
     days.map((_, n) => [dayOf(n), n > 0]),
   );
   const moves = await database.sql<{ debits_pending: bigint; debits_posted: bigint }[]>`

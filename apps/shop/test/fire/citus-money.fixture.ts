@@ -53,16 +53,21 @@ export async function sellCall(
 export function sellShared(
   pools: Pools,
   customer: { id: bigint; bucket: number },
-  { beneficiary, micros }: { beneficiary: bigint; micros: bigint },
+  { beneficiary, micros, nowMs = Date.now }: { beneficiary: bigint; micros: bigint; nowMs?(): number },
 ): Promise<string> {
   const { id: accountId, bucket } = customer;
-  return sellCall(pools, customer, async (callId) => {
-    const { sql } = pools;
-    await sql`
+  return sellCall(
+    pools,
+    customer,
+    async (callId) => {
+      const { sql } = pools;
+      await sql`
       insert into call_shares (bucket, account_id, call_id, beneficiary, amount_micros)
       values (${bucket}, ${String(accountId)}, ${callId}, ${String(beneficiary)}, ${String(micros)})`;
-    await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${callId}`;
-  });
+      await sql`update calls set shared = true where bucket = ${bucket} and account_id = ${String(accountId)} and id = ${callId}`;
+    },
+    { nowMs },
+  );
 }
 
 /** Gives the price of a call back to the account that paid it, as a job does with a call that was not delivered. */

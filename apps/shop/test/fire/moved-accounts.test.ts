@@ -56,7 +56,9 @@ test('two replicas sell while the accounts are moved there and back: each name i
   const customers = [await openCustomer(database, GRANT), await openCustomer(database, GRANT)];
   const callersOf = customers.map(({ apiKey }) => urls.map((url) => namedCallers(url, apiKey)));
   const named = customers.map(() => randomUUID());
-  const ids = await Promise.all(callersOf.map(([first], nth) => idOf(first as NamedCallers, named[nth] ?? '')));
+  const ids = await Promise.all(
+    callersOf.map(([first], nth) => idOf(first as NamedCallers, named[nth] ?? '')),
+  );
   let isOver = false;
   const all = callersOf.flat();
   const buying = Promise.all(all.map((callers) => callers.buyAtOnce(1, 5, () => isOver)));
@@ -71,7 +73,9 @@ test('two replicas sell while the accounts are moved there and back: each name i
   }
   isOver = true;
   await buying;
-  const refused = all.flatMap((each) => [...each.takeRefusals()].map(([code, count]) => `${count} × ${code}`));
+  const refused = all.flatMap((each) =>
+    [...each.takeRefusals()].map(([code, count]) => `${count} × ${code}`),
+  );
   t.diagnostic(`refused: ${refused.join(', ') || 'none'}`);
   await endOpenCalls(database.sql);
   for (const [nth, { apiKey }] of customers.entries())

@@ -129,9 +129,14 @@ async function tryMove(
         );
         if (!(await beginMove(transaction, distribution))) return 'kept';
         await assertServersLookAgain(transaction);
-        await keepWeeks(transaction);
+        await assertNoWeekLeaves(transaction);
+        // Whoever closes a day reads one server after the other.
+        if (distribution.isDistributed) await transaction.unsafe('lock table ledger_days_head in share mode');
         await commitAsOne(transaction, distribution);
-        return (await moveAccount(transaction, { move, carry }, distribution)) ? 'moved' : 'open';
+        const isMoved = await moveAccount(transaction, { move, carry }, distribution);
+        // Again: whoever seals a week holds its rows, so it was sealed before they were moved, or waits for that.
+        await assertNoWeekLeaves(transaction);
+        return isMoved ? 'moved' : 'open';
       })
       .catch((error: unknown) => {
         // It is tried again later, and whoever holds what is needed goes on.
@@ -155,9 +160,8 @@ async function assertServersLookAgain(transaction: Transaction): Promise<void> {
     );
 }
 
-/** Keeps weeks from being archived until the transaction ends. */
-async function keepWeeks(transaction: Transaction): Promise<void> {
-  await transaction`lock table call_archives in share mode`;
+/** Rows of a week that is being archived are in files already. */
+async function assertNoWeekLeaves(transaction: Transaction): Promise<void> {
   const [row] = await transaction<{ archiving: string | null }[]>`
     select min(week) as archiving from call_archives where dropped_at is null`;
   if (row?.archiving != null)

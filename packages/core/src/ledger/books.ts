@@ -126,7 +126,20 @@ export async function proveBooks(
     const checked = await check(rule);
     if (checked !== null) checks.push(checked);
   }
-  return reportOf(await sumsOf(step, parts, open, spread), checks, open);
+  let sums = await sumsOf(step, parts, open, spread);
+  // An account that is moved from one part to another meanwhile may have been added up in both or in neither.
+  await spread?.surely(async () => {
+    if (differenceIn(sums.amounts) === 0n) return undefined;
+    const row = { difference: differenceIn(sums.amounts) };
+    sums = await sumsOf(step, parts, open, spread);
+    return row;
+  });
+  return reportOf(sums, checks, open);
+}
+
+/** The sum of all entries, which is zero. */
+function differenceIn(amounts: readonly Amounts[]): bigint {
+  return amounts.reduce((all, { house, owed }) => house.reduce((sum, { net }) => sum + net, all + owed), 0n);
 }
 
 function rulesOf(parts: readonly Audited[], isSpread: boolean): Rule[] {

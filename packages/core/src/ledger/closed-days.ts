@@ -5,7 +5,7 @@
 import { type Database, isSerializationFailure, type Transaction } from '../db/connection.ts';
 import { isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
-import { BY_TIME } from './spread-books.ts';
+import { BY_TIME, commitsEnded } from './spread-books.ts';
 import { writersEnded } from './writers-ended.ts';
 
 /** The days that no proof may take as given. */
@@ -73,7 +73,12 @@ async function closeDay(sql: Database, last: string, isSpread: boolean): Promise
     // One snapshot: what the day moved and its digest are of the same transfers. Of several servers each has its own, and all that the day
     // will ever have is in it. What is written lies on the coordinator, so the commit is one.
     const [row] = await sql.begin('isolation level repeatable read', async (transaction) => {
-      if (isSpread) await transaction.unsafe(BY_TIME);
+      if (isSpread) {
+        // First, and so before the snapshot: no account is moved meanwhile, which would be seen on two servers or on none.
+        await transaction.unsafe('lock table ledger_days_head in row exclusive mode');
+        await transaction.unsafe(BY_TIME);
+        if (!(await commitsEnded(transaction))) return [];
+      }
       return transaction<{ day: string | null }[]>`
         select to_char(${transaction(sqlFunction('ledger_close_day'))}(${last}::date, ${isSpread}), 'YYYY-MM-DD') as day`;
     });

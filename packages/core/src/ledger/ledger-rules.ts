@@ -72,9 +72,9 @@ const DAY_RULES: readonly Rule[] = [
     sql: `select to_char(d.day, 'YYYY-MM-DD') as day, d.transfers, t.transfers + coalesce(c.transfers, 0) as found
           from ledger_days d
           cross join lateral (
-            select * from ${sqlFunction('ledger_day_transfers')}(d.day, d.released_apart, null) where not d.by_bucket
+            select * from ${sqlFunction('ledger_day_transfers')}(d.day, d.released_apart, null) where not d.by_account
             union all
-            select * from ${sqlFunction('ledger_day_transfers_apart')}(d.day) where d.by_bucket
+            select * from ${sqlFunction('ledger_day_transfers_apart')}(d.day) where d.by_account
           ) t
           left join (select day, sum(transfers) as transfers from ledger_carried group by day) c on c.day = d.day
           where d.transfers <> t.transfers + coalesce(c.transfers, 0)

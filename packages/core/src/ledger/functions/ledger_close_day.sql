@@ -1,9 +1,9 @@
 -- Closes the first open day, if it is no later than p_last: writes what each account moved on it, adds that to the closed
 -- balances, and chains the day to the one before. All of it is one commit.
 --
--- p_by_bucket: the database is spread over servers, and each bucket gets a digest of its own.
+-- p_by_account: the database is spread over servers, and the digest is a sum over accounts.
 -- Returns the day; NULL when there is none to close, or nothing was ever moved.
-CREATE OR REPLACE FUNCTION ledger_close_day(p_last date, p_by_bucket boolean) RETURNS date
+CREATE OR REPLACE FUNCTION ledger_close_day(p_last date, p_by_account boolean) RETURNS date
 LANGUAGE plpgsql VOLATILE
 SET plan_cache_mode = force_custom_plan
 AS $$
@@ -30,13 +30,13 @@ BEGIN
     credits_pending = b.credits_pending + excluded.credits_pending,
     credits_posted = b.credits_posted + excluded.credits_posted;
 
-  IF p_by_bucket THEN SELECT * INTO made FROM ledger_day_transfers_apart(closing);
+  IF p_by_account THEN SELECT * INTO made FROM ledger_day_transfers_apart(closing);
   ELSE SELECT * INTO made FROM ledger_day_transfers(closing, true, NULL);
   END IF;
   moves := ledger_moves_digest(closing);
   chained := ledger_day_digest(head.digest, closing, made.transfers, made.digest, moves);
-  INSERT INTO ledger_days (day, transfers, transfers_digest, moves_digest, digest, released_apart, by_bucket)
-  VALUES (closing, made.transfers, made.digest, moves, chained, true, p_by_bucket);
+  INSERT INTO ledger_days (day, transfers, transfers_digest, moves_digest, digest, released_apart, by_account)
+  VALUES (closing, made.transfers, made.digest, moves, chained, true, p_by_account);
   UPDATE ledger_days_head SET open_day = closing + 1, digest = chained;
   RETURN closing;
 END
