@@ -149,8 +149,41 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ['  await commitAsOne(transaction, distribution);\n  const [row]', '  const [row]'],
       ['  await commitAsOne(transaction, distribution);\n  const places', '  const places'],
-      ['      await commitAsOne(transaction, distribution);\n      const [result]', '      const [result]'],
+      [
+        '      await commitAsOne(transaction, distribution);\n      return whereItIs',
+        '      return whereItIs',
+      ],
     ],
+  },
+  {
+    file: 'packages/core/src/ledger/ledger.ts',
+    tests: ['packages/core/src/ledger/account-moves.test.ts'],
+    bugs: [["if (result.status !== 'elsewhere') return", 'return']],
+  },
+  {
+    file: 'packages/core/src/ledger/buckets.ts',
+    tests: ['packages/core/src/ledger/account-moves.test.ts'],
+    bugs: [['id = ${String(accountId)} for key share`', 'id = ${String(accountId)}`']],
+  },
+  {
+    file: 'packages/core/src/ledger/account-moves.ts',
+    tests: ['packages/core/src/ledger/account-moves.test.ts'],
+    bugs: [
+      ['        await assertServersLookAgain(transaction);\n', ''],
+      ['if (isLockTimeout(error) || isDeadlock(error)) return', 'if (isDeadlock(error)) return'],
+      ['if (open.length === 0 || round >= times) return', 'return'],
+      ['if (calls.length > 0 || undelivered.length > 0)', 'if (undelivered.length > 0)'],
+    ],
+  },
+  {
+    file: 'packages/core/src/paid-call/inside/calls.ts',
+    tests: ['packages/core/src/ledger/account-moves.test.ts'],
+    bugs: [["if (outcome.status !== 'elsewhere') return", 'return']],
+  },
+  {
+    file: 'packages/core/src/paid-call/functions/calls_finish.sql',
+    tests: ['packages/core/src/ledger/account-moves.test.ts'],
+    bugs: [['WHEN r.left_micros IS NULL THEN 3 WHEN', 'WHEN']],
   },
   {
     file: 'packages/core/src/ledger/heard-transfers.ts',

@@ -212,13 +212,15 @@ test('a key that somebody is about to issue goes with its account, and an accoun
   const { patient } = database;
   const customer = await openCustomer(database);
   const keys = createKeys(database.sql, Date.now);
-  const move = (again?: { times: number; afterMs: number }) =>
-    moveAccounts(database, { carry: moveSales, from: 0, buckets: 4, ...(again ? { again } : {}) });
+  const plan = { carry: moveSales, from: 0, buckets: 4 };
+  const looked = Promise.withResolvers<void>();
   let later: Promise<unknown> = Promise.resolve();
   await patient.begin(async (transaction) => {
     await keys.issue(transaction, { accountId: customer.id, kind: 'grant', label: null, expiresAtMs: null });
-    assert.deepEqual(await move(), { moved: 0, open: [customer.id] });
-    later = move({ times: 50, afterMs: 20 });
+    assert.deepEqual(await moveAccounts(database, plan), { moved: 0, open: [customer.id] });
+    const again = { times: 50, afterMs: 20 };
+    later = moveAccounts(database, { ...plan, again, moved: () => looked.resolve() });
+    await looked.promise;
   });
   assert.deepEqual(await later, { moved: 1, open: [] });
   const { bucket } = await customerOf(database, customer.apiKey);
@@ -271,6 +273,19 @@ test('an account stays while something of its credit is reserved, whatever for',
     moved: 1,
     open: [],
   });
+});
+
+test('an account stays while a call of it is open, though nothing is reserved for it', async () => {
+  const { sql } = database;
+  const customer = await openCustomer(database);
+  const id = newCallId(Date.now(), 0);
+  await sql`
+    insert into calls (bucket, account_id, id, rail, service, price_micros, created_at, expires_at)
+    values (0, ${String(customer.id)}, ${id}, 'credits', 'ping', 0, now(), now() + interval '1 minute')`;
+  const move = () => moveAccounts(database, { carry: moveSales, from: 0, buckets: 4 });
+  assert.deepEqual(await move(), { moved: 0, open: [customer.id] });
+  await sql`delete from calls where id = ${id}`;
+  assert.deepEqual(await move(), { moved: 1, open: [] });
 });
 
 test('an account stays while a call of it has still to be given back', async () => {
