@@ -115,9 +115,13 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
       [
         '    laneOf: ({ bucket }) => bucket,\n',
         '',
-        'The database refuses a batch with accounts of two buckets, and it is halved until each part is of one.',
+        'A transfer in a batch of another bucket is not found there, and goes to its own with the next one.',
       ],
-      ['known.get(transfer.accountId) ?? HOUSE_BUCKET', 'HOUSE_BUCKET'],
+      [
+        'known.get(transfer.accountId) ?? HOUSE_BUCKET',
+        'HOUSE_BUCKET',
+        'It is not found there, and goes to its own bucket with the next batch.',
+      ],
       ['bucket ?? randomInt(accountBuckets)', 'randomInt(accountBuckets)'],
       ['bucket ?? randomInt(accountBuckets)', 'bucket ?? HOUSE_BUCKET'],
     ],
@@ -163,7 +167,7 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
   {
     file: 'packages/core/src/ledger/buckets.ts',
     tests: ['packages/core/src/ledger/account-moves.test.ts'],
-    bugs: [['id = ${String(accountId)} for key share`', 'id = ${String(accountId)}`']],
+    bugs: [[' for key share`;', '`;']],
   },
   {
     file: 'packages/core/src/ledger/account-moves.ts',

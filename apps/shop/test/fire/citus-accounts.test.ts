@@ -7,12 +7,15 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Pools } from '../../../../packages/core/src/db/connection.ts';
 import { booksOf } from '../../../../packages/core/src/declared.ts';
+import { createKeys } from '../../../../packages/core/src/keys/keys.ts';
 import { moveAccounts } from '../../../../packages/core/src/ledger/account-moves.ts';
 import { proveBooks } from '../../../../packages/core/src/ledger/books.ts';
 import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-turns.ts';
+import { beginMove } from '../../../../packages/core/src/ledger/buckets.ts';
 import { closeDays } from '../../../../packages/core/src/ledger/closed-days.ts';
 import { hearTransfers } from '../../../../packages/core/src/ledger/heard-transfers.ts';
 import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
+import { newTransferId } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { salesOf } from '../../../../packages/core/src/operator/sales-figures.ts';
 import { foldSpreadSales } from '../../../../packages/core/src/paid-call/inside/fold-spread-sales.ts';
 import { moveSales } from '../../../../packages/core/src/paid-call/moved-sales.ts';
@@ -215,7 +218,22 @@ test('days that are closed stay proved when their accounts move, and the next on
     assert.notEqual((await customerOf(pools, customer.apiKey)).bucket, from);
     assert.deepEqual([await findings('everything'), await findings('open days')], [[], []]);
   }
-  assert.deepEqual(await closeDays(pools.patient, dayOf(3), () => true), [dayOf(2), dayOf(3)]);
+  // A day that is being closed while an account is on its way has all of its transfers.
+  let closed: Promise<unknown> = Promise.resolve();
+  await pools.patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
+    await transaction.unsafe('lock table ledger_days_head in share mode');
+    const { bucket } = await customerOf(pools, customer.apiKey);
+    const bring = await takeAway(
+      'ledger_transfers',
+      `bucket = ${bucket} and account_id = ${customer.id} and created_at >= '${dayOf(2)}'`,
+    );
+    closed = closeDays(pools.patient, dayOf(3), () => true);
+    closed.catch(() => {});
+    await isWaiting(1);
+    await bring();
+  });
+  assert.deepEqual(await closed, [dayOf(2), dayOf(3)]);
   assert.deepEqual((await days()).slice(0, 2), before);
   // What is changed of a closed day is found where it is now.
   const { bucket } = await customerOf(pools, customer.apiKey);
@@ -236,6 +254,77 @@ test('days that are closed stay proved when their accounts move, and the next on
     await set(was.note === null ? 'null' : `'${was.note}'`);
   }
   assert.deepEqual(await findings('everything'), []);
+});
+
+/** Takes rows away and brings them back later, perhaps to another bucket: so a move is seen while its servers commit one after the other. */
+async function takeAway(table: string, which: string) {
+  const { sql } = pools;
+  const columns = await sql<{ name: string }[]>`
+    select attname as name from pg_attribute
+    where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attgenerated = ''`;
+  const names = columns.map(({ name }) => name);
+  // As text: JSON of JavaScript has no such numbers.
+  const [taken] = await sql.unsafe<{ rows: string }[]>(
+    `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows from ${table} t where ${which}`,
+  );
+  await sql.unsafe(`delete from ${table} where ${which}`);
+  return async (changed: { bucket?: number } = {}) => {
+    await sql.unsafe(
+      `insert into ${table} (${names.join(', ')}) overriding system value
+       select ${names.map((name) => `r.${name}`).join(', ')}
+       from jsonb_array_elements($1::text::jsonb) as e (row)
+       cross join lateral jsonb_populate_record(null::${table}, e.row || $2::text::jsonb) as r`,
+      [taken?.rows ?? '[]', JSON.stringify(changed)],
+    );
+  };
+}
+
+const isWaiting = (count: number) =>
+  until('them to wait', async () => {
+    const rows = await pools.sql`
+      select 1 from pg_locks l join pg_stat_activity a using (pid)
+      where not l.granted and a.datname = current_database() and l.locktype in ('advisory', 'relation')`;
+    return rows.length >= count;
+  });
+
+test('whoever finds an account or its key nowhere waits for the move that is under way', {
+  skip: withoutCitus,
+}, async () => {
+  const customer = await openCustomer(pools);
+  const keys = createKeys(pools.sql, Date.now, pools.distribution);
+  const ledger = createLedger(pools, Date.now);
+  const grant = () => ledger.transfer(creditOf(customer));
+  assert.equal((await grant()).status, 'done');
+  const transfers = `bucket = 0 and account_id = ${customer.id}`;
+  let all: Promise<unknown> = Promise.resolve();
+  await pools.patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
+    assert.equal(await beginMove(transaction, pools.distribution), true);
+    const back = [
+      await takeAway('ledger_accounts', `bucket = 0 and id = ${customer.id}`),
+      await takeAway('api_keys', `bucket = 0 and account_id = ${customer.id}`),
+      await takeAway('ledger_transfers', transfers),
+    ];
+    all = Promise.all([
+      keys.find(customer.apiKey),
+      keys.revoke(customer.keyId),
+      grant(),
+      sellCall(pools, customer, async () => {}),
+    ]);
+    all.catch(() => {});
+    await isWaiting(4);
+    for (const bring of back) await bring({ bucket: 5 });
+  });
+  const [found, , credited] = (await all) as [{ bucket: number }, unknown, { status: string }];
+  assert.deepEqual([found.bucket, credited.status], [5, 'done']);
+  const [key] = await pools.sql`select bucket, status from api_keys where id = ${String(customer.keyId)}`;
+  assert.deepEqual(key, { bucket: 5, status: 'revoked' });
+  await assertBooksClosed(pools.sql);
+});
+
+const creditOf = ({ id: accountId }: Customer) => ({
+  ...({ id: newTransferId(Date.now()), accountId, phase: 'posted', side: 'credit' } as const),
+  ...({ house: 'operator_grants', amountMicros: 5n, code: 'operator_grant' } as const),
 });
 
 test('two replicas sell while an account is moved to other servers: each name is charged once, before the move and after', {
