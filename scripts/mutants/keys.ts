@@ -113,10 +113,7 @@ export const KEYS_MUTANTS: readonly MutantsOfFile[] = [
         'return found.key;',
         'Two keys with the same first eight bytes of SHA-256 cannot be made in a test: 2^64 tries for a second one.',
       ],
-      [
-        "await on`update api_keys set status = 'revoked'",
-        "await on`update api_keys set status = 'active'",
-      ],
+      ["await on`update api_keys set status = 'revoked'", "await on`update api_keys set status = 'active'"],
       ["kind = 'paid', expires_at = null, trial_closed", "kind = 'paid', trial_closed"],
     ],
   },
