@@ -16,8 +16,8 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       ['  await checkFiles(needs.folder, week, written);\n', ''],
       ['in exclusive mode`);', 'in access share mode`);'],
-      ['{sealOf(calls)}; $', '{sealOf(transfers)}; $'],
-      ['{sealOf(name)};', '{"select 1"};'],
+      ['[sealOf(calls), sealOf(transfers)]', '[sealOf(transfers), sealOf(transfers)]'],
+      ['            sealOf(name),\n', ''],
       ['(lease_until < now() or holder =', '(true or holder ='],
       ['  await mustBeTheFolder(needs);\n', ''],
       ['    await keepErasures(transaction, week);\n', ''],
@@ -67,8 +67,8 @@ export const HISTORY_MUTANTS: readonly MutantsOfFile[] = [
     bugs: [
       [' or c.shared or ', ' or '],
       ["which === 'calls' ? '' : \"t.code = 'call' and \"", "''"],
-      ['      or exists (select 1 from named n where n.account_id = c.account_id and n.id = c.id)\n', ''],
-      ['      or c.state = 2 and exists (', '      or false and exists ('],
+      ['      or (c.account_id, c.id) in (select account_id, id from named)\n', ''],
+      ['      or c.state = 2 and (', '      or false and ('],
     ],
   },
   {

@@ -5,7 +5,7 @@
  *   DATABASE FOLDER NOW_MS HISTORY_DAYS [KILLED_AT]
  *
  * With `KILLED_AT` it kills itself at that renewal of a lease: before each group of rows that it writes, and after each that it
- * reads back.
+ * reads back. Or it is the name of a step, after which it kills itself.
  */
 import { connectPools, type Database, endPools } from '../db/connection.ts';
 import { archiveWeeks } from './archive-weeks.ts';
@@ -34,6 +34,7 @@ try {
       historyDays: Number(historyDays),
       folder,
       report: (week, step, detail) => {
+        if (step === killedAt) process.kill(process.pid, 'SIGKILL');
         if (step === 'waits') process.stdout.write(`${week} waits: ${detail}`);
       },
     },

@@ -14,12 +14,16 @@ import { access, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, isLockTimeout, type Pools, type Transaction } from '../db/connection.ts';
+import { allowTriggers, isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
 import { makeWeeks, type Week, weekOf } from '../db/weeks.ts';
+import { bucketsOfParts } from '../ledger/spread-books.ts';
+import { writersEnded } from '../ledger/writers-ended.ts';
 import { readArchiveFile, sha256OfFile, writeArchiveFile } from './archive-file.ts';
 import { blockerOf } from './blockers.ts';
 import {
   addUp,
+  BUCKET_COLUMN,
   CALL_COLUMNS,
   keepErasures,
   keepRows,
@@ -122,6 +126,7 @@ async function archiveWeek(needs: ArchiveNeeds, week: Week, wanted: () => boolea
   const holder = randomUUID();
   const record = await lease(needs.pools.sql, week, holder);
   if (record === null || !wanted()) return false;
+  if (record.written_at === null && !(await mayLeave(needs, week, holder))) return false;
   const written = record.written_at === null ? await write(needs, week, holder) : record;
   if (!wanted()) return false;
   await checkFiles(needs.folder, week, written);
@@ -145,7 +150,7 @@ async function renew(sql: Database, week: Week, holder: string): Promise<void> {
   if (held === undefined) throw new Error(`another process works on the week ${week.name} now`);
 }
 
-/** @returns whether it is sealed, here or before */
+/** @returns whether it is sealed, here or before; what was begun meanwhile is not looked for yet */
 async function seal({ pools, report }: ArchiveNeeds, week: Week): Promise<boolean> {
   const { name, from, to } = week;
   const [known] = await pools.sql`select 1 from call_archives where week = ${name}`;
@@ -157,29 +162,52 @@ async function seal({ pools, report }: ArchiveNeeds, week: Week): Promise<boolea
   }
   const { calls, transfers } = tablesOf(week);
   await pools.patient.begin(async (transaction) => {
-    await transaction.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`);
+    await boundLocks(transaction);
     await transaction`select ${transaction(sqlFunction('released_payments_forget'))}(${name})`;
     // Whoever reads a call to give its price back has locked its row: it is waited for.
     await transaction.unsafe(`lock table ${calls}, ${transfers} in exclusive mode`);
     await transaction`
       insert into call_archives (week, from_id, to_id, sealed_at) values (${name}, ${from}, ${to}, now())
       on conflict (week) do nothing`;
-    await transaction.unsafe(`${sealOf(calls)}; ${sealOf(transfers)}`);
+    for (const statement of [sealOf(calls), sealOf(transfers)]) await transaction.unsafe(statement);
   });
-  // What somebody began before it was sealed, with an id of a clock that was a year behind, is seen now.
+  return true;
+}
+
+/**
+ * Looks at a sealed week once more, whoever sealed it: what somebody began before, with an id of a clock that was a year behind, is seen
+ * now. On a database that is spread, what began before has first to end on every server.
+ *
+ * @returns false: it waits, and is sealed no more
+ */
+async function mayLeave({ pools, report }: ArchiveNeeds, week: Week, holder: string): Promise<boolean> {
+  const { name } = week;
+  const { calls, transfers } = tablesOf(week);
+  if (await isDistributed(pools.patient)) await writersEnded(pools.patient);
   const after = await blockerOf(pools.patient, week);
   if (after === null) {
     report(name, 'sealed');
     return true;
   }
   await pools.patient.begin(async (transaction) => {
-    await transaction.unsafe(`
-      set local lock_timeout = '${LOCK_TIMEOUT_MS}ms';
-      drop trigger week_is_sealed on ${calls}; drop trigger week_is_sealed on ${transfers}`);
-    await transaction`delete from call_archives where week = ${name} and written_at is null`;
+    await boundLocks(transaction);
+    const [held] = await transaction`
+      delete from call_archives where week = ${name} and holder = ${holder} and written_at is null returning 1`;
+    if (held === undefined) return;
+    for (const table of [calls, transfers])
+      await transaction.unsafe(`drop trigger week_is_sealed on ${table}`);
   });
   report(name, 'waits', after);
   return false;
+}
+
+/** Bounds how long a lock is waited for, on each server of a database that is spread, and lets triggers of its tables be made. */
+async function boundLocks(transaction: Transaction): Promise<void> {
+  if (await isDistributed(transaction)) {
+    await transaction`set local citus.propagate_set_commands = 'local'`;
+    await allowTriggers(transaction);
+  }
+  await transaction.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`);
 }
 
 const sealOf = (table: string) => `
@@ -231,8 +259,14 @@ async function writeOne(
   holder: string,
 ): Promise<WrittenFile> {
   const unfinished = join(folder, `.${which}_${week.name}.${holder}.unfinished`);
-  const columns = which === 'calls' ? CALL_COLUMNS : TRANSFER_COLUMNS;
-  const rows = leavingRows(pools.patient, week, which, () => renew(pools.sql, week, holder));
+  const isSpread = await isDistributed(pools.patient);
+  const ofWhich = which === 'calls' ? CALL_COLUMNS : TRANSFER_COLUMNS;
+  const columns = isSpread ? [BUCKET_COLUMN, ...ofWhich] : ofWhich;
+  const parts = isSpread
+    ? (await bucketsOfParts(pools.patient)).map((buckets) => `t.bucket in (${buckets.join()})`)
+    : ['true'];
+  const each = () => renew(pools.sql, week, holder);
+  const rows = leavingRows(pools.patient, week, { which, columns, parts, each });
   await writeArchiveFile(unfinished, columns, rows).catch(async (error: unknown) => {
     // On a disk that is full nothing may be left.
     await rm(unfinished, { force: true });
@@ -334,9 +368,9 @@ async function lockTables(transaction: Transaction, week: Week, wanted: () => bo
   for (let attempt = 0; attempt < LOCK_ATTEMPTS && wanted(); attempt += 1) {
     try {
       await transaction.savepoint(async (within) => {
+        await boundLocks(within);
+        await within.unsafe('lock table only calls in access exclusive mode');
         await within.unsafe(`
-          set local lock_timeout = '${LOCK_TIMEOUT_MS}ms';
-          lock table only calls in access exclusive mode;
           lock table only call_answers, only ledger_transfers, only calls_rest, only call_answers_rest,
             only ledger_transfers_rest, only ${calls}, only ${transfers}, only ${answers} in access exclusive mode nowait`);
       });
@@ -352,21 +386,26 @@ async function lockTables(transaction: Transaction, week: Week, wanted: () => bo
 /** Puts the tables of what stays in the place of the week's. Where nothing stays, the week has none any more. */
 async function replaceTables(transaction: Transaction, week: Week): Promise<void> {
   const { calls, transfers, answers, kept } = tablesOf(week);
-  await transaction.unsafe(`
-    alter table call_answers detach partition ${answers};
-    alter table calls detach partition ${calls};
-    alter table ledger_transfers detach partition ${transfers};
-    drop table ${answers}, ${calls}, ${transfers}`);
+  for (const statement of [
+    `alter table call_answers detach partition ${answers}`,
+    `alter table calls detach partition ${calls}`,
+    `alter table ledger_transfers detach partition ${transfers}`,
+    `drop table ${answers}, ${calls}, ${transfers}`,
+  ])
+    await transaction.unsafe(statement);
   for (const [parent, table, name] of [
     ['calls', kept.calls, calls],
     ['ledger_transfers', kept.transfers, transfers],
   ] as const) {
     const [any] = await transaction.unsafe(`select 1 from ${table} limit 1`);
-    await transaction.unsafe(
+    const statements =
       any === undefined
-        ? `drop table ${table}`
-        : `alter table ${table} rename to ${name}; ${sealOf(name)};
-           alter table ${parent} attach partition ${name} for values from ('${week.from}') to ('${week.to}')`,
-    );
+        ? [`drop table ${table}`]
+        : [
+            `alter table ${table} rename to ${name}`,
+            sealOf(name),
+            `alter table ${parent} attach partition ${name} for values from ('${week.from}') to ('${week.to}')`,
+          ];
+    for (const statement of statements) await transaction.unsafe(statement);
   }
 }

@@ -5,7 +5,10 @@
 import { join } from 'node:path';
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
+import { isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
+import { HOUSE_BUCKET } from '../ledger/buckets.ts';
+import { BY_TIME } from '../ledger/spread-books.ts';
 import { type ArchiveRow, readArchiveFile, sha256OfFile } from './archive-file.ts';
 import { addUp, NO_ROWS, type Sums } from './week-rows.ts';
 
@@ -43,9 +46,10 @@ export async function proveArchives(patient: Database, folder: string | null): P
   return patient.begin(async (transaction) => {
     // One snapshot: what is in files and what is in tables are of the same moment.
     await transaction`set transaction isolation level repeatable read`;
+    if (await isDistributed(transaction)) await transaction.unsafe(BY_TIME);
     await transaction.unsafe(`
       create temporary table archived_transfers (
-        week text, account_id bigint, id uuid, phase smallint, debit_account bigint, credit_account bigint, amount_micros bigint,
+        week text, bucket smallint, account_id bigint, id uuid, phase smallint, debit_account bigint, credit_account bigint, amount_micros bigint,
         reserved_micros bigint, code text, note text, created_at timestamptz
       ) on commit drop;
       create index on archived_transfers using brin (created_at);
@@ -133,15 +137,15 @@ async function loadTransfers(
 ): Promise<void> {
   await transaction`
     insert into archived_transfers
-    select ${week}, account, id, phase, debit, credit, amount, reserved, code, note,
+    select ${week}, coalesce(bucket, ${HOUSE_BUCKET}), account, id, phase, debit, credit, amount, reserved, code, note,
            timestamptz 'epoch' + (made / 1000000) * interval '1 second' + (made % 1000000) * interval '1 microsecond'
     from unnest(
-      ${texts(rows, 'account_id')}::text::bigint[], ${texts(rows, 'id')}::text::uuid[],
+      ${texts(rows, 'bucket')}::text::smallint[], ${texts(rows, 'account_id')}::text::bigint[], ${texts(rows, 'id')}::text::uuid[],
       ${texts(rows, 'phase')}::text::smallint[], ${texts(rows, 'debit_account')}::text::bigint[],
       ${texts(rows, 'credit_account')}::text::bigint[], ${texts(rows, 'amount_micros')}::text::bigint[],
       ${texts(rows, 'reserved_micros')}::text::bigint[], ${texts(rows, 'code')}::text::text[],
       ${texts(rows, 'note')}::text::text[], ${texts(rows, 'created_at')}::text::bigint[]
-    ) as x (account, id, phase, debit, credit, amount, reserved, code, note, made)`;
+    ) as x (bucket, account, id, phase, debit, credit, amount, reserved, code, note, made)`;
 }
 
 async function loadCalls(transaction: Transaction, week: string, rows: readonly ArchiveRow[]): Promise<void> {
@@ -200,7 +204,12 @@ async function wrongCalls(transaction: Transaction, week: string): Promise<strin
 async function wrongDay(transaction: Transaction, week: string): Promise<string | null> {
   const [wrong] = await transaction<{ day: string }[]>`
     select to_char(d.day, 'YYYY-MM-DD') as day from ledger_days d
-    cross join lateral ${transaction(sqlFunction('ledger_day_transfers'))}(d.day, d.released_apart, 'archived_transfers') t
+    cross join lateral (
+      select * from ${transaction(sqlFunction('ledger_day_transfers'))}(d.day, d.released_apart, 'archived_transfers')
+      where not d.by_account
+      union all
+      select * from ${transaction(sqlFunction('ledger_day_transfers_apart'))}(d.day, 'archived_transfers') where d.by_account
+    ) t
     where d.day >= to_date(${week.slice(1)}, 'YYYYMMDD') and d.day < to_date(${week.slice(1)}, 'YYYYMMDD') + 7
       and (t.transfers <> d.transfers or t.digest <> d.transfers_digest) order by d.day limit 1`;
   return wrong === undefined

@@ -1,5 +1,6 @@
 /** The rows of a week that stay in the database, and those that leave it for files. */
 import type { Database, Transaction } from '../db/connection.ts';
+import { isDistributed, SPREAD_LIKE } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
 import type { Week } from '../db/weeks.ts';
 import type { ArchiveColumn, ArchiveRow } from './archive-file.ts';
@@ -37,6 +38,9 @@ export const CALL_COLUMNS: readonly ArchiveColumn[] = [
   column('outcome', 'text', true),
 ];
 
+/** Which bucket's digest of its day a transfer is in, on a database that is spread. */
+export const BUCKET_COLUMN = column('bucket', 'integer');
+
 export const TRANSFER_COLUMNS: readonly ArchiveColumn[] = [
   column('account_id', 'bigint'),
   column('id', 'uuid'),
@@ -67,17 +71,19 @@ export async function keepRows(transaction: Transaction, week: Week): Promise<vo
     drop table if exists ${kept.calls}, ${kept.transfers};
     create table ${kept.calls} (like ${calls} including all) with (fillfactor = 100);
     create table ${kept.transfers} (like ${transfers} including all) with (fillfactor = 100)`);
+  if (await isDistributed(transaction))
+    for (const table of [kept.calls, kept.transfers])
+      await transaction`select create_distributed_table(${table}, 'bucket', colocate_with => ${SPREAD_LIKE})`;
   const callColumns = await storedColumns(transaction, calls);
   await transaction.unsafe(`
     with named as materialized (select account_id, id from ${sqlFunction('calls_named')}('${week.from}', '${week.to}'))
     insert into ${kept.calls} (${callColumns}) select ${callColumns} from ${calls} c
     where c.account_id < 1000 or c.rail <> 'credits' or c.shared or c.service = 'instant-api-key' or c.service like 'credits/topup/%'
-      or exists (select 1 from named n where n.account_id = c.account_id and n.id = c.id)
-      or c.state = 2 and exists (
+      or (c.account_id, c.id) in (select account_id, id from named)
+      or c.state = 2 and (c.created_at at time zone 'UTC')::date = (c.finished_at at time zone 'UTC')::date
         -- Its day was closed without it. It stayed because something named it then.
-        select 1 from ledger_days d where d.released_apart and d.day = (c.created_at at time zone 'UTC')::date
-          and d.day = (c.finished_at at time zone 'UTC')::date)
-      or exists (select 1 from ${transfers} t where t.account_id = c.account_id and t.id = c.id
+        and (c.created_at at time zone 'UTC')::date in (select day from ledger_days where released_apart)
+      or exists (select 1 from ${transfers} t where t.bucket = c.bucket and t.account_id = c.account_id and t.id = c.id
         and (t.code <> 'call' or t.debit_account <> c.account_id or t.credit_account <> 1))`);
   await keepTransfers(transaction, week);
 }
@@ -88,8 +94,10 @@ export async function keepTransfers(transaction: Transaction, week: Week): Promi
   const columns = await storedColumns(transaction, transfers);
   await transaction.unsafe(`
     insert into ${kept.transfers} (${columns}) select ${columns} from ${transfers} t
-    where (t.code <> 'call' or exists (select 1 from ${kept.calls} k where k.account_id = t.account_id and k.id = t.id))
-      and not exists (select 1 from ${kept.transfers} k where k.account_id = t.account_id and k.id = t.id and k.resolves = t.resolves)`);
+    where (t.code <> 'call' or exists (select 1 from ${kept.calls} k where k.bucket = t.bucket and k.account_id = t.account_id and k.id = t.id))
+      and not exists (
+        select 1 from ${kept.transfers} k
+        where k.bucket = t.bucket and k.account_id = t.account_id and k.id = t.id and k.resolves = t.resolves)`);
 }
 
 /** Takes from the calls that stay what an erasure has taken from them since they were put aside. */
@@ -97,7 +105,7 @@ export async function keepErasures(transaction: Transaction, week: Week): Promis
   const { calls, kept } = tablesOf(week);
   await transaction.unsafe(`
     update ${kept.calls} k set identity = c.identity, fingerprint = c.fingerprint from ${calls} c
-    where c.account_id = k.account_id and c.id = k.id
+    where c.bucket = k.bucket and c.account_id = k.account_id and c.id = k.id
       and (c.identity, c.fingerprint) is distinct from (k.identity, k.fingerprint)`);
 }
 
@@ -113,22 +121,33 @@ async function storedColumns(transaction: Transaction, table: string): Promise<s
  */
 function leaving(which: 'calls' | 'transfers', kept: string): string {
   const ofCalls = which === 'calls' ? '' : "t.code = 'call' and ";
-  return `${ofCalls}not exists (select 1 from ${kept} k where k.account_id = t.account_id and k.id = t.id)`;
+  return `${ofCalls}not exists (select 1 from ${kept} k where k.bucket = t.bucket and k.account_id = t.account_id and k.id = t.id)`;
 }
 
-/**
- * Reads the rows that leave, in the order of their keys, a group at a time.
- *
- * @param each called with each group, such as to renew a lease
- */
+export interface RowsToWrite {
+  which: 'calls' | 'transfers';
+  columns: readonly ArchiveColumn[];
+  /** The parts of a database that is spread, as conditions: one server's after the other, or all would sort for each group. */
+  parts: readonly string[];
+  /** Called with each group, such as to renew a lease. */
+  each(): Promise<void>;
+}
+
+/** Reads the rows that leave, part by part and in the order of their keys, a group at a time. */
 export async function* leavingRows(
   sql: Database,
   week: Week,
-  which: 'calls' | 'transfers',
-  each: () => Promise<void>,
+  { parts, ...of }: RowsToWrite,
+): AsyncGenerator<readonly ArchiveRow[]> {
+  for (const part of parts) yield* rowsOfPart(sql, week, { ...of, part });
+}
+
+async function* rowsOfPart(
+  sql: Database,
+  week: Week,
+  { which, columns, part, each }: Omit<RowsToWrite, 'parts'> & { part: string },
 ): AsyncGenerator<readonly ArchiveRow[]> {
   const tables = tablesOf(week);
-  const columns = which === 'calls' ? CALL_COLUMNS : TRANSFER_COLUMNS;
   const key = which === 'calls' ? 'account_id, id' : 'account_id, id, resolves';
   // The place of a row in this order, as a literal.
   const place = `format('(%s, %L${which === 'calls' ? '' : ', %L'})', ${key}) as place`;
@@ -138,7 +157,7 @@ export async function* leavingRows(
     await each();
     const rows = await sql.unsafe<(ArchiveRow & { place: string })[]>(`
       select ${list} from ${tables[which]} t
-      where ${leaving(which, tables.kept[which])} ${after}
+      where ${part} and ${leaving(which, tables.kept[which])} ${after}
       order by ${key.replaceAll(/\w+/g, 't.$&')} limit ${ROWS_AT_ONCE}`);
     const last = rows.at(-1);
     if (last === undefined) return;

@@ -52,9 +52,6 @@ export interface KnownTable {
 
 /** Reads how the database is spread. */
 export async function openSpreadBooks(sql: Database): Promise<SpreadBooks> {
-  const found = await sql<{ buckets: number[] }[]>`
-    select array_agg(b) as buckets from generate_series(0, ${LAST_BUCKET}::integer) b
-    group by get_shard_id_for_distribution_column(${SPREAD_LIKE}, b::smallint) order by min(b)`;
   const tables = await sql<KnownTable[]>`
     select c.relname::text as name, case p.partmethod when 'h' then 'spread' when 'n' then 'copied' else 'here' end as lies,
       exists (
@@ -62,10 +59,8 @@ export async function openSpreadBooks(sql: Database): Promise<SpreadBooks> {
       ) as "ofAccount"
     from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`;
-  const parts = found.map(
-    ({ buckets }) =>
-      (query: string) =>
-        ofPart(query, buckets, tables),
+  const parts = (await bucketsOfParts(sql)).map(
+    (buckets) => (query: string) => ofPart(query, buckets, tables),
   );
   return {
     parts,
@@ -87,6 +82,14 @@ export async function openSpreadBooks(sql: Database): Promise<SpreadBooks> {
       }
     },
   };
+}
+
+/** Reads which buckets lie together, and so on one server. */
+export async function bucketsOfParts(sql: Database): Promise<number[][]> {
+  const found = await sql<{ buckets: number[] }[]>`
+    select array_agg(b order by b) as buckets from generate_series(0, ${LAST_BUCKET}::integer) b
+    group by get_shard_id_for_distribution_column(${SPREAD_LIKE}, b::smallint) order by min(b)`;
+  return found.map(({ buckets }) => buckets);
 }
 
 /**

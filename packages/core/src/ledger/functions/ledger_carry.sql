@@ -19,7 +19,7 @@ BEGIN
              CASE WHEN t.phase IN (1, 3) THEN t.amount_micros ELSE 0 END AS posted
       FROM %1$I t
       CROSS JOIN LATERAL (VALUES (t.debit_account, true), (t.credit_account, false)) AS s (account, debit)
-      WHERE t.code = 'call' AND NOT EXISTS (SELECT 1 FROM %2$I k WHERE k.account_id = t.account_id AND k.id = t.id)
+      WHERE t.code = 'call' AND NOT EXISTS (SELECT 1 FROM %2$I k WHERE k.bucket = t.bucket AND k.account_id = t.account_id AND k.id = t.id)
     ) e GROUP BY e.day, e.account $query$, 'ledger_transfers_' || p_week, 'ledger_transfers_' || p_week || '_kept')
   USING p_week;
   UPDATE ledger_days SET archived_at = coalesce(archived_at, now())

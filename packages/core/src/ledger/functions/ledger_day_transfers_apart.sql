@@ -9,20 +9,30 @@
 -- Each minute of an account has a digest too, so that no text grows with the day. What is set aside for others of prices lies with those who
 -- paid them, so each of those transfers counts as an account of its own. Transfers of calls that were begun and released on the day are left
 -- out, as in `ledger_day_transfers`.
-CREATE OR REPLACE FUNCTION ledger_day_transfers_apart(p_day date, OUT transfers bigint, OUT digest bytea)
+--
+-- p_beside: a table of more transfers, such as those that were read from files; NULL: there is none. An account may have moved since they
+-- were written, so with it buckets are not looked at, and the rows of all servers are read.
+CREATE OR REPLACE FUNCTION ledger_day_transfers_apart(p_day date, p_beside regclass DEFAULT NULL, OUT transfers bigint, OUT digest bytea)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
   since CONSTANT timestamptz := p_day::timestamp AT TIME ZONE 'UTC';
   until CONSTANT timestamptz := (p_day + 1)::timestamp AT TIME ZONE 'UTC';
+  columns CONSTANT text :=
+    'account_id, id, phase, debit_account, credit_account, amount_micros, reserved_micros, code, note, created_at';
+  made text := format('SELECT bucket, %s FROM ledger_transfers WHERE created_at >= $1 AND created_at < $2', columns);
 BEGIN
+  IF p_beside IS NOT NULL THEN
+    made := format('SELECT 0 AS bucket, %1$s FROM ledger_transfers WHERE created_at >= $1 AND created_at < $2
+      UNION ALL SELECT 0, %1$s FROM %2$s WHERE created_at >= $1 AND created_at < $2', columns, p_beside);
+  END IF;
+  EXECUTE format($query$
   SELECT coalesce(max(s.transfers), 0), sha256(coalesce(string_agg(int8send(s.added), ''::bytea ORDER BY s.lane), ''))
-  INTO transfers, digest
   FROM (
     SELECT lane, sum(w.transfers)::bigint AS transfers,
            (sum((get_byte(w.wide, lane * 4)::bigint << 24) + (get_byte(w.wide, lane * 4 + 1) << 16)
-                + (get_byte(w.wide, lane * 4 + 2) << 8) + get_byte(w.wide, lane * 4 + 3)) % 4294967296)::bigint AS added
+                + (get_byte(w.wide, lane * 4 + 2) << 8) + get_byte(w.wide, lane * 4 + 3)) %% 4294967296)::bigint AS added
     FROM (
       -- In this level, because it is worked out once an account here: of one expression PostgreSQL makes one aggregate.
       SELECT m.bucket, m.account_id, m.apart, sum(m.transfers) AS transfers,
@@ -38,16 +48,17 @@ BEGIN
         SELECT l.bucket, l.account_id, l.apart, l.minute, count(*) AS transfers,
                  sha256(convert_to(string_agg(l.line, E'\n' ORDER BY l.id, l.resolves), 'UTF8')) AS digest
           FROM (
-            SELECT t.bucket, t.account_id, t.id, t.resolves, floor(extract(epoch FROM t.created_at) / 60) AS minute,
+            SELECT t.bucket, t.account_id, t.id, t.phase >= 3 AS resolves, floor(extract(epoch FROM t.created_at) / 60) AS minute,
                    CASE t.account_id WHEN 13 THEN t.id END AS apart,
                    count(*) FILTER (WHERE t.phase IN (2, 4)) OVER (PARTITION BY t.bucket, t.account_id, t.id) AS of_released,
                    jsonb_build_array(t.account_id, t.id, t.phase, t.debit_account, t.credit_account, t.amount_micros,
                      t.reserved_micros, t.code, t.note, (extract(epoch FROM t.created_at) * 1000000)::bigint)::text AS line
-            FROM ledger_transfers t WHERE t.created_at >= since AND t.created_at < until
+            FROM (%s) t
           ) l WHERE l.of_released < 2 GROUP BY l.bucket, l.account_id, l.apart, l.minute
       ) m GROUP BY m.bucket, m.account_id, m.apart
     ) w CROSS JOIN generate_series(0, 127) AS lane
     GROUP BY lane
-  ) s;
+  ) s $query$, made)
+  INTO transfers, digest USING since, until;
 END
 $$;

@@ -6,7 +6,7 @@ AS $$
 BEGIN
   EXECUTE format($query$
     DELETE FROM call_identities i USING %I c
-    WHERE c.state = 2 AND i.account_id = c.account_id AND i.call_id = c.id
+    WHERE c.state = 2 AND i.bucket = c.bucket AND i.account_id = c.account_id AND i.call_id = c.id
       AND (i.kind, i.identity) IN ((0, c.identity), (1, c.payment_key)) $query$, 'calls_' || p_week);
 END
 $$;
