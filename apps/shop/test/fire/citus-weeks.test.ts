@@ -1,6 +1,6 @@
 /**
  * Weeks of calls leave a database that Citus spreads for files, as they leave one PostgreSQL: the same rows, the same sums, once, whoever is
- * killed at it and whichever server is away.
+ * killed at it.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
-import { connectDatabase, type Pools } from '../../../../packages/core/src/db/connection.ts';
+import type { Pools } from '../../../../packages/core/src/db/connection.ts';
 import { makeWeeks, type Week, weekOf } from '../../../../packages/core/src/db/weeks.ts';
 import { booksOf } from '../../../../packages/core/src/declared.ts';
 import { type ArchiveStep, archiveWeeks } from '../../../../packages/core/src/history/archive-weeks.ts';
@@ -37,7 +37,6 @@ import {
 } from './citus.fixture.ts';
 import { giveBackPrice, PRICE } from './citus-money.fixture.ts';
 import { accountOf } from './money.fixture.ts';
-import { until } from './until.fixture.ts';
 
 const BUCKETS = 16;
 const GRANT = usdToMicros('100');
@@ -303,67 +302,6 @@ test('a process that is killed after any step takes nothing half-way, and anothe
   assert.deepEqual(await idsOf(week), idsIn(given));
   assert.deepEqual(await provenSums(spread), sums);
   assert.equal(readdirSync(spread.folder).filter((name) => name.includes(week.name)).length, 2);
-});
-
-test('a week waits while something that began before may still be committed on a worker', {
-  skip: withoutCitus,
-}, async () => {
-  const { week } = await nextWeek(spread);
-  const [host = ''] = database.hotHosts.split(',');
-  const at = new URL(database.url);
-  at.host = host;
-  const worker = connectDatabase(String(at), 1);
-  try {
-    const session = await worker.reserve();
-    for (const statement of [
-      'begin',
-      'select pg_current_xact_id()',
-      "prepare transaction 'farebox_test_week'",
-    ])
-      await session.unsafe(statement);
-    session.release();
-    await assert.rejects(archive(spread), ({ errors }: AggregateError) =>
-      /farebox_test_week/.test(String(errors)),
-    );
-    assert.equal(fileOf(spread.folder, 'calls', week.name), spread.folder, 'no file is written');
-    await worker.unsafe("rollback prepared 'farebox_test_week'");
-  } finally {
-    await worker.end({ timeout: 1 });
-  }
-  await leaseIsOver();
-  assert.deepEqual(await archive(spread), [week.name]);
-});
-
-test('while a worker is away a week stays whole, and whoever asks is told', {
-  skip: withoutCitus,
-}, async () => {
-  const { week, given } = await nextWeek(spread);
-  const all = await idsOf(week);
-  const [worker] = database.workers;
-  assert(worker !== undefined);
-  for (const step of [null, 'sealed', 'kept', 'written', 'carried'] as const) {
-    if (step === null) worker.kill();
-    const failed = archive(spread, (_, done) => {
-      if (done === step) worker.kill();
-    });
-    await assert.rejects(failed, `${step}`);
-    await worker.start();
-    await until('the worker to answer', () =>
-      idsOf(week).then(
-        (ids) => ids.length === all.length,
-        () => false,
-      ),
-    );
-    assert.deepEqual(await idsOf(week), all);
-    await until('the lease to be over', () =>
-      leaseIsOver().then(
-        () => true,
-        () => false,
-      ),
-    );
-  }
-  assert.deepEqual(await archive(spread), [week.name]);
-  assert.deepEqual(await idsOf(week), idsIn(given));
   // It closes days up to yesterday, so it comes last.
   const said = await runBooks({
     DATABASE_URL: database.url,
