@@ -342,9 +342,8 @@ describe('a table has one owner,', () => {
       ],
     ],
     ledger: [
-      'an account goes to another bucket with all that is its own, while nothing of it is open and no server lives',
-      ...['call_archives', 'call_shares', 'calls', 'replicas', 'root_buyers'],
-      ...['sales_folded_buckets', 'undelivered_calls'],
+      'an account goes to another bucket with all that is its own, while nothing of it is open',
+      ...['call_archives', 'call_shares', 'calls', 'replicas', 'root_buyers', 'undelivered_calls'],
     ],
     'paid-call': [
       'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, a new card’s, or went back',

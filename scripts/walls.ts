@@ -94,8 +94,8 @@ export const CORE: House = {
     },
     {
       room: 'history/',
-      knows: ['db/'],
-      because: 'Archives know tables, and move no money.',
+      knows: ['db/', 'ledger/buckets.ts', 'ledger/spread-books.ts', 'ledger/writers-ended.ts'],
+      because: 'Archives know tables, and how buckets lie on servers, and move no money.',
     },
     {
       room: 'keys/',

@@ -14,7 +14,7 @@ import { createBucketTurns } from '../../../../packages/core/src/ledger/bucket-t
 import { beginMove } from '../../../../packages/core/src/ledger/buckets.ts';
 import { closeDays } from '../../../../packages/core/src/ledger/closed-days.ts';
 import { hearTransfers } from '../../../../packages/core/src/ledger/heard-transfers.ts';
-import { createLedger } from '../../../../packages/core/src/ledger/ledger.ts';
+import { createLedger, type Transfer } from '../../../../packages/core/src/ledger/ledger.ts';
 import { newTransferId } from '../../../../packages/core/src/ledger/transfer-id.ts';
 import { salesOf } from '../../../../packages/core/src/operator/sales-figures.ts';
 import { foldSpreadSales } from '../../../../packages/core/src/paid-call/inside/fold-spread-sales.ts';
@@ -322,9 +322,14 @@ test('whoever finds an account or its key nowhere waits for the move that is und
   await assertBooksClosed(pools.sql);
 });
 
-const creditOf = ({ id: accountId }: Customer) => ({
-  ...({ id: newTransferId(Date.now()), accountId, phase: 'posted', side: 'credit' } as const),
-  ...({ house: 'operator_grants', amountMicros: 5n, code: 'operator_grant' } as const),
+const creditOf = ({ id: accountId }: Customer): Transfer => ({
+  id: newTransferId(Date.now()),
+  accountId,
+  phase: 'posted',
+  side: 'credit',
+  house: 'operator_grants',
+  amountMicros: 5n,
+  code: 'operator_grant',
 });
 
 test('two replicas sell while an account is moved to other servers: each name is charged once, before the move and after', {

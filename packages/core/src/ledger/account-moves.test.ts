@@ -23,7 +23,7 @@ import { createCallStore } from '../paid-call/inside/calls.ts';
 import { moveSales } from '../paid-call/moved-sales.ts';
 import { moveAccounts } from './account-moves.ts';
 import { NotBegun } from './group-commit.ts';
-import { createLedger } from './ledger.ts';
+import { createLedger, type Transfer } from './ledger.ts';
 import { newCallId, newTransferId } from './transfer-id.ts';
 
 const HOUR_MS = 3_600_000;
@@ -74,37 +74,32 @@ async function processOf(customer: Customer) {
   const ledger = createLedger(database, Date.now);
   const { id: accountId, keyId } = customer;
   const call = (identity: string | null, id = newCallId(Date.now(), 0)) => ({
-    ...{
-      id,
-      accountId,
-      bucket: 0,
-      keyId,
-      rail: 'credits',
-      service: 'ping',
-      ttlMs: 40_000,
-      priceMicros: PRICE,
-    },
-    ...{
-      revenue: 'revenue_credits' as const,
-      identity,
-      onChainIdentity: null,
-      fingerprint: Buffer.from('asked'),
-    },
+    id,
+    accountId,
+    bucket: 0,
+    keyId,
+    rail: 'credits',
+    service: 'ping',
+    ttlMs: 40_000,
+    priceMicros: PRICE,
+    revenue: 'revenue_credits' as const,
+    identity,
+    onChainIdentity: null,
+    fingerprint: Buffer.from('asked'),
   });
   const end = { capture: true, outcome: 'answered', answer: { status: 200, headers: {}, body: '"sold"' } };
   const sold = call('key:sold');
   assert.equal((await calls.begin(sold)).status, 'authorized');
   assert.equal((await calls.finish({ ...sold, ...end })).status, 'done');
   assert.equal((await keys.find(customer.apiKey))?.bucket, 0);
-  const credit = () => ({
-    ...({
-      id: newTransferId(Date.now()),
-      accountId,
-      phase: 'posted',
-      side: 'credit',
-      house: 'operator_grants',
-    } as const),
-    ...({ amountMicros: 5n, code: 'operator_grant' } as const),
+  const credit = (): Transfer => ({
+    id: newTransferId(Date.now()),
+    accountId,
+    phase: 'posted',
+    side: 'credit',
+    house: 'operator_grants',
+    amountMicros: 5n,
+    code: 'operator_grant',
   });
   assert.equal((await ledger.transfer(credit())).status, 'done');
   return { keys, calls, ledger, call, end, sold, credit };

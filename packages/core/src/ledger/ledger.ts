@@ -243,6 +243,51 @@ interface Applied {
 }
 
 /**
+ * Applies transfers of one bucket.
+ *
+ * @param how.waits whether for an account that somebody else holds; if not, its transfers are `locked`, and the connection is
+ * one of group commits, which plans as these need it
+ * @param how.atMs the time that the transfers are stamped with
+ */
+async function apply(
+  on: Database | Transaction,
+  batch: readonly PlacedTransfer[],
+  { waits, atMs }: { waits: boolean; atMs: number },
+): Promise<Applying[]> {
+  const transfers = argumentsOf(batch, new Date(atMs).toISOString());
+  const statement = waits
+    ? fragment`select status, available from ${LEDGER_APPLY}(${transfers})`
+    : fragment`select status, available from ${LEDGER_APPLY_PLANNED}(${transfers}, false)`;
+  const [applied] = await on<Applied[]>(...templateOf(statement));
+  return batch.map((_, index) => {
+    const status = STATUSES[applied?.status[index] ?? -1];
+    if (status === undefined) throw new Error(`ledger_apply answered ${applied?.status[index]}`);
+    return { status, availableMicros: applied?.available[index] ?? 0n };
+  });
+}
+
+/** Does a transfer, and again where its account was moved to meanwhile. Where it is not, nothing is done. */
+async function whereItIs(
+  { transfer, bucket: remembered }: PlacedTransfer,
+  how: {
+    buckets: AccountBuckets;
+    act(work: PlacedTransfer): Promise<Applying | undefined>;
+    bucketNow(): Promise<number | null>;
+  },
+): Promise<TransferResult> {
+  const { accountId } = transfer;
+  let bucket: number | null = remembered;
+  for (let places = 0; places < MOST_PLACES && bucket !== null; places++) {
+    const result = await how.act({ transfer, bucket });
+    if (result === undefined) throw new Error('the ledger answered nothing');
+    if (result.status !== 'elsewhere') return result as TransferResult;
+    how.buckets.forget(accountId);
+    bucket = await how.bucketNow();
+  }
+  throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
+}
+
+/**
  * The ledger on a database. `nowMs` stamps transfers.
  *
  * @param options.accountBuckets over how many buckets new accounts are spread; 1 unless given
@@ -261,29 +306,6 @@ export function createLedger(
   { accountBuckets = 1 }: { accountBuckets?: number } = {},
 ): Ledger {
   const buckets = createAccountBuckets();
-  /**
-   * Applies transfers of one bucket.
-   *
-   * @param wait whether for an account that somebody else holds; if not, its transfers are `locked`, and the connection is
-   * one of group commits, which plans as these need it
-   */
-  async function apply(
-    on: Database | Transaction,
-    batch: readonly PlacedTransfer[],
-    wait: boolean,
-  ): Promise<Applying[]> {
-    const transfers = argumentsOf(batch, new Date(nowMs()).toISOString());
-    const statement = wait
-      ? fragment`select status, available from ${LEDGER_APPLY}(${transfers})`
-      : fragment`select status, available from ${LEDGER_APPLY_PLANNED}(${transfers}, false)`;
-    const [applied] = await on<Applied[]>(...templateOf(statement));
-    return batch.map((_, index) => {
-      const status = STATUSES[applied?.status[index] ?? -1];
-      if (status === undefined) throw new Error(`ledger_apply answered ${applied?.status[index]}`);
-      return { status, availableMicros: applied?.available[index] ?? 0n };
-    });
-  }
-
   const commits = new GroupCommit<PlacedTransfer, Applying>({
     maxBatch: 512,
     isRefusal,
@@ -296,25 +318,8 @@ export function createLedger(
     laneOf: ({ bucket }) => bucket,
     lockOf: ({ transfer: { accountId, id } }) => (isHouseAccount(accountId) ? id : String(accountId)),
     isLocked: ({ status }) => status === 'locked',
-    flush: (batch) => apply(connection, batch, false),
+    flush: (batch) => apply(connection, batch, { waits: false, atMs: nowMs() }),
   });
-
-  /** Does a transfer, and again where its account was moved to meanwhile. Where it is not, nothing is done. */
-  async function whereItIs(
-    work: PlacedTransfer,
-    { act, bucketNow }: { act(work: PlacedTransfer): Promise<Applying>; bucketNow(): Promise<number | null> },
-  ): Promise<TransferResult> {
-    const { transfer } = work;
-    const { accountId } = transfer;
-    let bucket: number | null = work.bucket;
-    for (let places = 0; places < MOST_PLACES && bucket !== null; places++) {
-      const result = await act({ transfer, bucket });
-      if (result.status !== 'elsewhere') return result as TransferResult;
-      buckets.forget(accountId);
-      bucket = await bucketNow();
-    }
-    throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
-  }
 
   return {
     openAccount: (transaction, bucket) =>
@@ -328,6 +333,7 @@ export function createLedger(
         throw new NotBegun('not sent', error);
       });
       return whereItIs(work, {
+        buckets,
         act: (placed) => commits.submit(placed),
         bucketNow: () => bucketNow(sql, transfer.accountId, distribution),
       });
@@ -337,11 +343,8 @@ export function createLedger(
       check(transfer);
       await commitAsOne(transaction, distribution);
       return whereItIs(await placed(buckets, transaction, transfer), {
-        async act(placed) {
-          const [result] = await apply(transaction, [placed], true);
-          if (result === undefined) throw new Error('the ledger answered nothing');
-          return result;
-        },
+        buckets,
+        act: async (work) => (await apply(transaction, [work], { waits: true, atMs: nowMs() }))[0],
         async bucketNow() {
           await keepPlaces(transaction, distribution);
           return bucketOfAccount(transaction, transfer.accountId);

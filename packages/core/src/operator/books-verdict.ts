@@ -83,8 +83,7 @@ export function createBooksVerdicts(
   async function prove(reads: 'everything' | 'open days' = 'open days'): Promise<NewVerdict | null> {
     const number = await begin();
     if (number === null) return null;
-    // Once it is ours: whoever proved them before may have held the row until then.
-    const startedAt = new Date(nowMs());
+    const startedAt = new Date(nowMs()); // Once it is ours: whoever proved them before may have held the row.
     let ours = true;
     const renew = async () => {
       const { count } = await sql`

@@ -113,13 +113,10 @@ export function createCallStore(
   const { nowMs, answerTtlMs, holder = () => null } = options;
   const now = () => new Date(nowMs()).toISOString();
   const weeks = createWeeks({ sql, patient });
-  const settings = () => ({ answerTtlMs, nowMs: nowMs(), holder: holder() });
+  const given = () => ({ answerTtlMs, nowMs: nowMs(), holder: holder(), apart: distribution.isDistributed });
   const commits = inGroups((batch) =>
-    weeks.run((weekOf) =>
-      applyCalls(pool, batch, { ...settings(), weekOf, apart: distribution.isDistributed, hot }),
-    ),
+    weeks.run((weekOf) => applyCalls(pool, batch, { ...given(), weekOf, hot })),
   );
-
   const submit = whereItIs(commits, (accountId) => bucketNow(sql, accountId, distribution));
 
   return {
@@ -130,17 +127,7 @@ export function createCallStore(
       return commits.depth;
     },
 
-    async answerOf(accountId, callId) {
-      const asked = { accountId, callId, now: now() };
-      const answer = await answerOf(sql, asked);
-      if (answer !== null || isHouseAccount(accountId) || !distribution.isDistributed) return answer;
-      // Half of a move may have been seen.
-      const [settled] = await sql.begin(async (transaction) => {
-        await keepPlaces(transaction, distribution);
-        return [await answerOf(transaction, asked)] as const;
-      });
-      return settled;
-    },
+    answerOf: (accountId, callId) => answerNow({ sql, distribution }, { accountId, callId, now: now() }),
 
     async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
@@ -263,6 +250,20 @@ async function answerOf(
     if (row !== undefined) return row;
   }
   return null;
+}
+
+/** Reads a stored answer, and once more when there is none: half of a move of the account may have been seen. */
+async function answerNow(
+  { sql, distribution }: Pick<Pools, 'sql' | 'distribution'>,
+  asked: Parameters<typeof answerOf>[1],
+): ReturnType<CallStore['answerOf']> {
+  const answer = await answerOf(sql, asked);
+  if (answer !== null || isHouseAccount(asked.accountId) || !distribution.isDistributed) return answer;
+  const [settled] = await sql.begin(async (transaction) => {
+    await keepPlaces(transaction, distribution);
+    return [await answerOf(transaction, asked)] as const;
+  });
+  return settled;
 }
 
 /**
