@@ -8,6 +8,7 @@ import { makeWeeks, weekOf } from '../db/weeks.ts';
 import { compactWeeks } from './compact-weeks.ts';
 
 const WEEK_MS = 7 * 86_400_000;
+const MOST_RUNS = 20;
 const CALLS = 3_000;
 
 let database: TestDatabase;
@@ -41,6 +42,15 @@ async function weekOfCalls(weeksAgo: number): Promise<string> {
 
 const compact = (wanted = () => true, patient = database.patient) =>
   compactWeeks({ patient, nowMs: Date.now }, wanted);
+
+/** Runs until a week is compact: an autovacuum that looks at it just then has it wait for a later run. */
+async function compactAtLast(): Promise<string[]> {
+  for (let run = 0; run < MOST_RUNS; run++) {
+    const done = await compact();
+    if (done.length > 0) return done;
+  }
+  return [];
+}
 
 /** The database, with something that happens before each of its statements that is text, or before one of them. */
 const beforeEach = (happens: (text: string) => Promise<void>): Database =>
@@ -85,7 +95,7 @@ test('a week has the same rows in two thirds of the room, once, and a late week 
   );
   assert.deepEqual(await compact(() => false), []);
   assert.equal(await rowsOf(old), rows);
-  assert.deepEqual(await compact(), [old]);
+  assert.deepEqual(await compactAtLast(), [old]);
   assert.equal(await rowsOf(old), rows);
   assert.ok(
     (await sizeOf(`calls_${old}`)) * 3n < size * 2n,
@@ -141,7 +151,7 @@ test('a week that an old snapshot sees is compact at a later run, and one that i
     await transaction.unsafe(`select count(*) from calls_${seen}`);
     assert.deepEqual(await compact(), []);
   });
-  assert.deepEqual(await compact(), [seen]);
+  assert.deepEqual(await compactAtLast(), [seen]);
   assert.equal(await rowsOf(seen), rows);
   assert.equal(await sizeOf(`calls_${archived}`), size);
 });
@@ -150,23 +160,27 @@ test('a process that dies at any statement leaves each row once, and the next on
   const week = await weekOfCalls(14);
   const rows = await rowsOf(week);
   let died = 0;
-  for (let lives = false; !lives; died += 1) {
+  let isCompact = false;
+  for (let heldUp = 0; !isCompact && heldUp < MOST_RUNS; ) {
     let left = died;
     const mortal = beforeEach(async () => {
       if (left-- === 0) throw new Error('killed');
     });
-    await compact(() => true, mortal).then(
-      (done) => {
-        assert.deepEqual(done, [week]);
-        lives = true;
-      },
-      (error: AggregateError) => assert.match(String(error.errors), /^Error: killed$/),
-    );
+    const done = await compact(() => true, mortal).catch((error: AggregateError) => {
+      assert.match(String(error.errors), /^Error: killed$/);
+      return null;
+    });
     assert.equal(await rowsOf(week), rows);
-    if (lives) break;
-    assert.deepEqual(await compact(), [], 'its lease lasts');
-    await other`update compacted_weeks set lease_until = now() where week = ${week}`;
+    if (done === null) {
+      died += 1;
+      assert.deepEqual(await compact(), [], 'its lease lasts');
+      await other`update compacted_weeks set lease_until = now() where week = ${week}`;
+    } else {
+      isCompact = done.includes(week);
+      heldUp += 1;
+    }
   }
+  assert(isCompact);
   assert.ok(died > 5, `it died ${died} times`);
 });
 
@@ -189,5 +203,5 @@ test('a lease is renewed before each batch, and given back by who must stop', as
   assert.deepEqual(await compact(() => batches++ < 1, slow), []);
   assert.deepEqual(found, [{ lasts: true, is_compact: false }]);
   assert.deepEqual(await lease(), { lasts: false, is_compact: false });
-  assert.deepEqual(await compact(), [week]);
+  assert.deepEqual(await compactAtLast(), [week]);
 });
