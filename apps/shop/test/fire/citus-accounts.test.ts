@@ -90,6 +90,7 @@ test('what somebody changes of an account while it waits to be moved is moved as
   const customer = await openCustomer(pools);
   let moved: Promise<unknown> | null = null;
   await pools.patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`
       update api_keys set status = 'revoked' where bucket = 0 and id = ${String(customer.keyId)}`;
     moved = moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 });
@@ -420,6 +421,7 @@ test('a move whose worker is away, or that is killed half-way, has moved nothing
   });
   const ended = once(child, 'close');
   await pools.patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`
       select 1 from call_spending where bucket = 0 and account_id = ${String(customer.id)} for update`;
     // The account and its key were written on the worker, and not committed.

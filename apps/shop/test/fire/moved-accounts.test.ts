@@ -105,6 +105,7 @@ test('a key that is revoked in the middle of a move is revoked after it, at serv
       return rows.length > 0;
     });
   await patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`select 1 from call_spending where account_id = ${String(customer.id)} for update`;
     moved = moveElsewhere(database, customer);
     await waits('update call_spending');
@@ -135,6 +136,7 @@ test('a move that is killed half-way has moved nothing, and the calls that waite
   const ended = once(child, 'close');
   let buying: Promise<void> = Promise.resolve();
   await patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`select 1 from call_spending where account_id = ${String(customer.id)} for update`;
     const moving = async () => {
       const rows = await sql`

@@ -146,6 +146,7 @@ test('a process that remembers where an account was sells, answers, gives back a
     assert.equal((await calls.finish({ ...more, ...end })).status, 'done');
     assert.equal((await ledger.transfer(credit())).status, 'done');
     const held = await sql.begin(async (transaction) => {
+      await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
       assert.equal((await ledger.transferWithin(transaction, credit())).status, 'done');
       await keys.issue(transaction, {
         accountId: customer.id,
@@ -176,6 +177,7 @@ test('a call, a credit and a key that come while an account is being moved wait 
   let moved: Promise<unknown> = Promise.resolve();
   let others: Promise<unknown> = Promise.resolve();
   await patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`select 1 from api_keys where id = ${String(customer.keyId)} for update`;
     moved = moveAccounts(database, { carry: moveSales, from: 0, buckets: 4 });
     await waits('update api_keys');
@@ -211,6 +213,7 @@ test('a key that somebody is about to issue goes with its account, and an accoun
   const looked = Promise.withResolvers<void>();
   let later: Promise<unknown> = Promise.resolve();
   await patient.begin(async (transaction) => {
+    await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await keys.issue(transaction, { accountId: customer.id, kind: 'grant', label: null, expiresAtMs: null });
     assert.deepEqual(await moveAccounts(database, plan), { moved: 0, open: [customer.id] });
     const again = { times: 50, afterMs: 20 };

@@ -5,8 +5,8 @@
 import { type Database, isSerializationFailure, type Transaction } from '../db/connection.ts';
 import { isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
-import { BY_TIME, commitsEnded } from './spread-books.ts';
-import { writersEnded } from './writers-ended.ts';
+import { BY_TIME } from './spread-books.ts';
+import { preparedEnded, writersEnded } from './writers-ended.ts';
 
 /** The days that no proof may take as given. */
 export interface OpenDays {
@@ -77,7 +77,7 @@ async function closeDay(sql: Database, last: string, isSpread: boolean): Promise
         // First, and so before the snapshot: no account is moved meanwhile, which would be seen on two servers or on none.
         await transaction.unsafe('lock table ledger_days_head in row exclusive mode');
         await transaction.unsafe(BY_TIME);
-        if (!(await commitsEnded(transaction))) return [];
+        await preparedEnded(transaction);
       }
       return transaction<{ day: string | null }[]>`
         select to_char(${transaction(sqlFunction('ledger_close_day'))}(${last}::date, ${isSpread}), 'YYYY-MM-DD') as day`;

@@ -3,7 +3,7 @@
  * other, of the server that has it, which reads its own tables as one PostgreSQL would, in one snapshot. The others are asked of all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database, Transaction } from '../db/connection.ts';
+import type { Database } from '../db/connection.ts';
 import { SPREAD_LIKE } from '../db/distribution.ts';
 import { HOUSE_BUCKET } from './buckets.ts';
 import type { Rule } from './rule.ts';
@@ -149,12 +149,8 @@ function isNamed(query: string, table: string): boolean {
   return new RegExp(`\\b(?:from|join)\\s+${table}\\b`).test(query);
 }
 
-/**
- * Waits until what is prepared now, on any server, is committed or rolled back.
- *
- * @returns false when something was not in time
- */
-export async function commitsEnded(sql: Database | Transaction): Promise<boolean> {
+/** Waits until what is prepared now, on any server, is committed or rolled back. */
+async function commitsEnded(sql: Database): Promise<void> {
   const prepared = async () => {
     const rows = await sql<{ gids: string }[]>`
       select result as gids from run_command_on_all_nodes(
@@ -168,5 +164,4 @@ export async function commitsEnded(sql: Database | Transaction): Promise<boolean
     const still = new Set(await prepared());
     for (const gid of open) if (!still.has(gid)) open.delete(gid);
   }
-  return open.size === 0;
 }

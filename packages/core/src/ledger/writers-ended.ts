@@ -3,7 +3,7 @@
  * one of several servers may have ended on the first while it is only prepared on the second, for as long as a crash lasts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../db/connection.ts';
+import type { Database, Transaction } from '../db/connection.ts';
 
 /** Most transactions are over in a moment; who waits for the others may ask again. */
 const ENDED_WITHIN_MS = 10_000;
@@ -43,12 +43,36 @@ export async function writersEnded(sql: Database): Promise<void> {
 }
 
 /**
+ * Waits until what is prepared on any server when it was called is committed or rolled back.
+ *
+ * @throws StillWriting when it takes too long, or a server does not answer
+ */
+export async function preparedEnded(on: Database | Transaction): Promise<void> {
+  const untilMs = performance.now() + ENDED_WITHIN_MS;
+  const prepared = async () => {
+    const told = await askServers(
+      on,
+      `select coalesce(string_agg(gid, ' '), '') from pg_prepared_xacts where database = current_database()`,
+    );
+    return new Set([...told.values()].flatMap((gids) => gids.split(' ')).filter((gid) => gid !== ''));
+  };
+  const first = await prepared();
+  for (let now = first; ; now = await prepared()) {
+    const left = [...first].filter((gid) => now.has(gid));
+    if (left.length === 0) return;
+    if (performance.now() >= untilMs)
+      throw new StillWriting(`prepared is still ${left.slice(0, NAMED).join(', ')}`);
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+/**
  * Asks each server that holds a part of the database.
  *
  * @returns what it told, by its address
  * @throws StillWriting when one does not answer: nobody knows what it does
  */
-async function askServers(sql: Database, query: string): Promise<Map<string, string>> {
+async function askServers(sql: Database | Transaction, query: string): Promise<Map<string, string>> {
   const rows = await sql.unsafe<{ server: string; answered: boolean; told: string | null }[]>(`
     select n.nodename || ':' || n.nodeport as server, coalesce(r.success, false) as answered, r.result as told
     from pg_dist_node n left join run_command_on_all_nodes($$${query}$$) r using (nodeid)
