@@ -93,7 +93,7 @@ test('what somebody changes of an account while it waits to be moved is moved as
     await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`
       update api_keys set status = 'revoked' where bucket = 0 and id = ${String(customer.keyId)}`;
-    moved = moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4 });
+    moved = moveAccounts(pools, { carry: moveSales, from: 0, buckets: 4, lockTimeoutMs: 60_000 });
     await until('the move to wait', () => waitsFor('api_keys'));
   });
   assert.deepEqual(await moved, { moved: 1, open: [] });

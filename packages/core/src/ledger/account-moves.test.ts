@@ -146,7 +146,6 @@ test('a process that remembers where an account was sells, answers, gives back a
     assert.equal((await calls.finish({ ...more, ...end })).status, 'done');
     assert.equal((await ledger.transfer(credit())).status, 'done');
     const held = await sql.begin(async (transaction) => {
-      await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
       assert.equal((await ledger.transferWithin(transaction, credit())).status, 'done');
       await keys.issue(transaction, {
         accountId: customer.id,
@@ -179,7 +178,7 @@ test('a call, a credit and a key that come while an account is being moved wait 
   await patient.begin(async (transaction) => {
     await transaction.unsafe('set local idle_in_transaction_session_timeout = 0');
     await transaction`select 1 from api_keys where id = ${String(customer.keyId)} for update`;
-    moved = moveAccounts(database, { carry: moveSales, from: 0, buckets: 4 });
+    moved = moveAccounts(database, { carry: moveSales, from: 0, buckets: 4, lockTimeoutMs: 60_000 });
     await waits('update api_keys');
     // The account's own row is moved already, and not committed.
     const twice = call('key:meanwhile');

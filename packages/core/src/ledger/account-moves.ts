@@ -35,7 +35,7 @@ const TABLES: Readonly<Record<(typeof SPREAD)[number]['table'], 'moved' | 'empty
 };
 const MOVED = Object.entries(TABLES).flatMap(([table, becomes]) => (becomes === 'moved' ? [table] : []));
 
-/** How long a move waits for what somebody else holds. */
+/** How long a move waits for what somebody else holds, unless it is told. */
 const LOCK_TIMEOUT_MS = 1_000;
 /** How often a move is begun at most while somebody keeps accounts in their places, such as one who closes a day. */
 const MOST_BEGUN = 50;
@@ -63,6 +63,7 @@ export interface Move {
  * @param plan.buckets over how many buckets accounts are spread. Bucket 0, which has the house's accounts, gets none
  * @param plan.carry takes along what is kept beside the account's rows, on a database that is spread: called in the commit of the move,
  *   before the rows are moved
+ * @param plan.lockTimeoutMs how long a move waits for what somebody else holds; a second unless given
  * @param plan.again how often it comes back to accounts that had to stay, and after what time; once and for all unless given
  * @param plan.moved told of the number of accounts that were moved, now and then
  * @throws StartError while a server lives that does not look again, and while a week of calls is being archived
@@ -73,6 +74,7 @@ export async function moveAccounts(
     from: number;
     buckets: number;
     carry(transaction: Transaction, move: Move): Promise<void>;
+    lockTimeoutMs?: number;
     again?: { times: number; afterMs: number };
     moved?(accounts: number): void;
   },
@@ -87,7 +89,7 @@ export async function moveAccounts(
       for (const { id, root } of page) {
         const to = bucketOf(root, plan.buckets);
         if (to === plan.from) continue;
-        if (await tryMove(pools, { id, from: plan.from, to }, plan.carry)) moved++;
+        if (await tryMove(pools, { id, from: plan.from, to }, plan)) moved++;
         else open.push(id);
       }
       plan.moved?.(moved);
@@ -117,7 +119,10 @@ function bucketOf(root: string, buckets: number): number {
 async function tryMove(
   { patient, distribution }: Pick<Pools, 'patient' | 'distribution'>,
   move: Move,
-  carry: (transaction: Transaction, move: Move) => Promise<void>,
+  {
+    carry,
+    lockTimeoutMs = LOCK_TIMEOUT_MS,
+  }: Pick<Parameters<typeof moveAccounts>[1], 'carry' | 'lockTimeoutMs'>,
 ): Promise<boolean> {
   for (let begun = 0; begun < MOST_BEGUN; begun++) {
     const done = await patient
@@ -125,7 +130,7 @@ async function tryMove(
         if (distribution.isDistributed)
           await transaction.unsafe(`set local citus.propagate_set_commands = 'local'`);
         await transaction.unsafe(
-          `set local statement_timeout = 0; set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+          `set local statement_timeout = 0; set local lock_timeout = ${lockTimeoutMs}`,
         );
         if (!(await beginMove(transaction, distribution))) return 'kept';
         await assertServersLookAgain(transaction);
