@@ -94,7 +94,7 @@ export const CORE: House = {
     },
     {
       room: 'history/',
-      knows: ['db/', 'ledger/buckets.ts', 'ledger/spread-books.ts', 'ledger/writers-ended.ts'],
+      knows: ['db/', 'ledger/spread-books.ts', 'ledger/writers-ended.ts'],
       because: 'Archives know tables, and how buckets lie on servers, and move no money.',
     },
     {

@@ -7,7 +7,6 @@ import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import { isDistributed } from '../db/distribution.ts';
 import { sqlFunction } from '../db/functions.ts';
-import { HOUSE_BUCKET } from '../ledger/buckets.ts';
 import { BY_TIME } from '../ledger/spread-books.ts';
 import { type ArchiveRow, readArchiveFile, sha256OfFile } from './archive-file.ts';
 import { addUp, NO_ROWS, type Sums } from './week-rows.ts';
@@ -49,7 +48,7 @@ export async function proveArchives(patient: Database, folder: string | null): P
     if (await isDistributed(transaction)) await transaction.unsafe(BY_TIME);
     await transaction.unsafe(`
       create temporary table archived_transfers (
-        week text, bucket smallint, account_id bigint, id uuid, phase smallint, debit_account bigint, credit_account bigint, amount_micros bigint,
+        week text, account_id bigint, id uuid, phase smallint, debit_account bigint, credit_account bigint, amount_micros bigint,
         reserved_micros bigint, code text, note text, created_at timestamptz
       ) on commit drop;
       create index on archived_transfers using brin (created_at);
@@ -137,15 +136,15 @@ async function loadTransfers(
 ): Promise<void> {
   await transaction`
     insert into archived_transfers
-    select ${week}, coalesce(bucket, ${HOUSE_BUCKET}), account, id, phase, debit, credit, amount, reserved, code, note,
+    select ${week}, account, id, phase, debit, credit, amount, reserved, code, note,
            timestamptz 'epoch' + (made / 1000000) * interval '1 second' + (made % 1000000) * interval '1 microsecond'
     from unnest(
-      ${texts(rows, 'bucket')}::text::smallint[], ${texts(rows, 'account_id')}::text::bigint[], ${texts(rows, 'id')}::text::uuid[],
+      ${texts(rows, 'account_id')}::text::bigint[], ${texts(rows, 'id')}::text::uuid[],
       ${texts(rows, 'phase')}::text::smallint[], ${texts(rows, 'debit_account')}::text::bigint[],
       ${texts(rows, 'credit_account')}::text::bigint[], ${texts(rows, 'amount_micros')}::text::bigint[],
       ${texts(rows, 'reserved_micros')}::text::bigint[], ${texts(rows, 'code')}::text::text[],
       ${texts(rows, 'note')}::text::text[], ${texts(rows, 'created_at')}::text::bigint[]
-    ) as x (bucket, account, id, phase, debit, credit, amount, reserved, code, note, made)`;
+    ) as x (account, id, phase, debit, credit, amount, reserved, code, note, made)`;
 }
 
 async function loadCalls(transaction: Transaction, week: string, rows: readonly ArchiveRow[]): Promise<void> {

@@ -38,7 +38,7 @@ export const CALL_COLUMNS: readonly ArchiveColumn[] = [
   column('outcome', 'text', true),
 ];
 
-/** Which bucket's digest of its day a transfer is in, on a database that is spread. */
+/** The bucket that a row was in when it left, on a database that is spread. */
 export const BUCKET_COLUMN = column('bucket', 'integer');
 
 export const TRANSFER_COLUMNS: readonly ArchiveColumn[] = [
