@@ -2,11 +2,11 @@
  * The books of a database that is spread over servers. Most rules hold within a bucket: each is asked of one part of the buckets after the
  * other, of the server that has it, which reads its own tables as one PostgreSQL would, in one snapshot. The others are asked of all.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection.ts';
 import { SPREAD_LIKE } from '../db/distribution.ts';
 import { HOUSE_BUCKET } from './buckets.ts';
 import type { Rule } from './rule.ts';
+import { preparedEnded, StillWriting } from './writers-ended.ts';
 
 /** A constraint of accounts bounds their buckets. */
 const LAST_BUCKET = 4_095;
@@ -14,7 +14,6 @@ const LAST_BUCKET = 4_095;
 const MOST_LOOKS = 10;
 /** The longest wait for commits of several servers: Citus ends what a crash has left within a minute. */
 const COMMITS_END_WITHIN_MS = 120_000;
-const LOOK_AGAIN_MS = 100;
 
 /**
  * Has each server find the transfers of a day by their time, in a transaction that reads days one by one: what a function sets for itself
@@ -78,7 +77,10 @@ export async function openSpreadBooks(sql: Database): Promise<SpreadBooks> {
         const text = JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value));
         if (seen.has(text) || looks >= MOST_LOOKS) return row;
         seen.add(text);
-        await commitsEnded(sql);
+        // Where a server is silent or something stays prepared, the next look tells what it can.
+        await preparedEnded(sql, COMMITS_END_WITHIN_MS).catch((error: unknown) => {
+          if (!(error instanceof StillWriting)) throw error;
+        });
       }
     },
   };
@@ -147,21 +149,4 @@ function collected(query: string, together: Readonly<Record<string, string>>): s
 
 function isNamed(query: string, table: string): boolean {
   return new RegExp(`\\b(?:from|join)\\s+${table}\\b`).test(query);
-}
-
-/** Waits until what is prepared now, on any server, is committed or rolled back. */
-async function commitsEnded(sql: Database): Promise<void> {
-  const prepared = async () => {
-    const rows = await sql<{ gids: string }[]>`
-      select result as gids from run_command_on_all_nodes(
-        $$select coalesce(string_agg(gid, ' '), '') from pg_prepared_xacts where database = current_database()$$)`;
-    return rows.flatMap(({ gids }) => gids.split(' ')).filter((gid) => gid !== '');
-  };
-  const open = new Set(await prepared());
-  const untilMs = performance.now() + COMMITS_END_WITHIN_MS;
-  while (open.size > 0 && performance.now() < untilMs) {
-    await sleep(LOOK_AGAIN_MS);
-    const still = new Set(await prepared());
-    for (const gid of open) if (!still.has(gid)) open.delete(gid);
-  }
 }

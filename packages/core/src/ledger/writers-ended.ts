@@ -47,8 +47,8 @@ export async function writersEnded(sql: Database): Promise<void> {
  *
  * @throws StillWriting when it takes too long, or a server does not answer
  */
-export async function preparedEnded(on: Database | Transaction): Promise<void> {
-  const untilMs = performance.now() + ENDED_WITHIN_MS;
+export async function preparedEnded(on: Database | Transaction, withinMs = ENDED_WITHIN_MS): Promise<void> {
+  const untilMs = performance.now() + withinMs;
   const prepared = async () => {
     const told = await askServers(
       on,
