@@ -154,20 +154,18 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
       ['  await commitAsOne(transaction, distribution);\n  const [row]', '  const [row]'],
       ['  await commitAsOne(transaction, distribution);\n  const places', '  const places'],
       [
-        '      await commitAsOne(transaction, distribution);\n      return whereItIs',
-        '      return whereItIs',
+        '  await commitAsOne(transaction, distribution);\n  const { bucket: remembered }',
+        '  const { bucket: remembered }',
       ],
     ],
   },
   {
-    file: 'packages/core/src/ledger/ledger.ts',
-    tests: ['packages/core/src/ledger/account-moves.test.ts'],
-    bugs: [["if (result.status !== 'elsewhere') return", 'return']],
-  },
-  {
     file: 'packages/core/src/ledger/buckets.ts',
     tests: ['packages/core/src/ledger/account-moves.test.ts'],
-    bugs: [[' for key share`;', '`;']],
+    bugs: [
+      [' for key share`;', '`;'],
+      ["if (result.status !== 'elsewhere') return", 'return'],
+    ],
   },
   {
     file: 'packages/core/src/ledger/account-moves.ts',
@@ -178,11 +176,6 @@ export const LEDGER_MUTANTS: readonly MutantsOfFile[] = [
       ['if (open.length === 0 || round >= times) return', 'return'],
       ['if (calls.length > 0 || undelivered.length > 0)', 'if (undelivered.length > 0)'],
     ],
-  },
-  {
-    file: 'packages/core/src/paid-call/inside/calls.ts',
-    tests: ['packages/core/src/ledger/account-moves.test.ts'],
-    bugs: [["if (outcome.status !== 'elsewhere') return", 'return']],
   },
   {
     file: 'packages/core/src/paid-call/functions/calls_finish.sql',

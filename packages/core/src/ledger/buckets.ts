@@ -7,6 +7,7 @@ import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { DistributionNote } from '../db/distribution-note.ts';
 import { isHouseAccount } from './accounts.ts';
+import { NotBegun } from './group-commit.ts';
 
 /** The house's bucket: its accounts lie in it, and the payments on chains. */
 export const HOUSE_BUCKET = 0;
@@ -57,6 +58,27 @@ export async function bucketNow(
     return [await bucketOfAccount(transaction, accountId)] as const;
   });
   return bucket;
+}
+
+/**
+ * Acts on an account in its bucket, and again where it was moved to meanwhile. Where it is not, nothing is done.
+ *
+ * @param how.remembered the bucket that it was in
+ * @param how.act says `elsewhere` when the account is not in the bucket
+ * @param how.bucketNow looks for the account; null: there is none
+ * @throws NotBegun when the account is found nowhere, or was moved again each time
+ */
+export async function whereItIs<T extends { status: string }>(
+  accountId: bigint,
+  how: { remembered: number; act(bucket: number): Promise<T>; bucketNow(): Promise<number | null> },
+): Promise<T> {
+  let bucket: number | null = how.remembered;
+  for (let looks = 0; looks < MOST_LOOKS && bucket !== null; looks++) {
+    const result = await how.act(bucket);
+    if (result.status !== 'elsewhere') return result;
+    bucket = await how.bucketNow();
+  }
+  throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   createAccountBuckets,
   HOUSE_BUCKET,
   keepPlaces,
+  whereItIs,
 } from './buckets.ts';
 import { GroupCommit, NotBegun } from './group-commit.ts';
 import { commitAsOne } from './one-commit.ts';
@@ -266,25 +267,30 @@ async function apply(
   });
 }
 
-/** Does a transfer, and again where its account was moved to meanwhile. Where it is not, nothing is done. */
-async function whereItIs(
-  { transfer, bucket: remembered }: PlacedTransfer,
-  how: {
-    buckets: AccountBuckets;
-    act(work: PlacedTransfer): Promise<Applying | undefined>;
-    bucketNow(): Promise<number | null>;
-  },
+/** Does a transfer in the caller's transaction, and waits for its account: `Ledger.transferWithin`. */
+async function transferWithin(
+  transaction: Transaction,
+  transfer: Transfer,
+  how: { buckets: AccountBuckets; distribution: DistributionNote; nowMs: () => number },
 ): Promise<TransferResult> {
-  const { accountId } = transfer;
-  let bucket: number | null = remembered;
-  for (let places = 0; places < MOST_PLACES && bucket !== null; places++) {
-    const result = await how.act({ transfer, bucket });
-    if (result === undefined) throw new Error('the ledger answered nothing');
-    if (result.status !== 'elsewhere') return result as TransferResult;
-    how.buckets.forget(accountId);
-    bucket = await how.bucketNow();
-  }
-  throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
+  const { buckets, distribution, nowMs } = how;
+  check(transfer);
+  await commitAsOne(transaction, distribution);
+  const { bucket: remembered } = await placed(buckets, transaction, transfer);
+  const result = await whereItIs(transfer.accountId, {
+    remembered,
+    async act(bucket) {
+      const [applied] = await apply(transaction, [{ transfer, bucket }], { waits: true, atMs: nowMs() });
+      if (applied === undefined) throw new Error('the ledger answered nothing');
+      return applied;
+    },
+    async bucketNow() {
+      buckets.forget(transfer.accountId);
+      await keepPlaces(transaction, distribution);
+      return bucketOfAccount(transaction, transfer.accountId);
+    },
+  });
+  return result as TransferResult;
 }
 
 /**
@@ -332,25 +338,19 @@ export function createLedger(
       const work = await placed(buckets, sql, transfer).catch((error: unknown) => {
         throw new NotBegun('not sent', error);
       });
-      return whereItIs(work, {
-        buckets,
-        act: (placed) => commits.submit(placed),
-        bucketNow: () => bucketNow(sql, transfer.accountId, distribution),
-      });
-    },
-
-    async transferWithin(transaction, transfer) {
-      check(transfer);
-      await commitAsOne(transaction, distribution);
-      return whereItIs(await placed(buckets, transaction, transfer), {
-        buckets,
-        act: async (work) => (await apply(transaction, [work], { waits: true, atMs: nowMs() }))[0],
-        async bucketNow() {
-          await keepPlaces(transaction, distribution);
-          return bucketOfAccount(transaction, transfer.accountId);
+      const result = await whereItIs(transfer.accountId, {
+        remembered: work.bucket,
+        act: (bucket) => commits.submit({ transfer, bucket }),
+        bucketNow() {
+          buckets.forget(transfer.accountId);
+          return bucketNow(sql, transfer.accountId, distribution);
         },
       });
+      return result as TransferResult;
     },
+
+    transferWithin: (transaction, transfer) =>
+      transferWithin(transaction, transfer, { buckets, distribution, nowMs }),
 
     lock: (transaction, accountIds) => lockAccounts(transaction, accountIds, { buckets, distribution }),
 

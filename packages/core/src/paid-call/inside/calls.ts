@@ -15,8 +15,8 @@ import { sqlFunction } from '../../db/functions.ts';
 import { createWeeks } from '../../db/weeks.ts';
 import { HOUSE_ACCOUNTS, houseAccountName, isHouseAccount } from '../../ledger/accounts.ts';
 import { inBucket } from '../../ledger/bucket-turns.ts';
-import { bucketNow, HOUSE_BUCKET, keepPlaces } from '../../ledger/buckets.ts';
-import { GroupCommit, NotBegun } from '../../ledger/group-commit.ts';
+import { bucketNow, HOUSE_BUCKET, keepPlaces, whereItIs } from '../../ledger/buckets.ts';
+import { GroupCommit } from '../../ledger/group-commit.ts';
 import { bucketNamedByCall } from '../../ledger/transfer-id.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome, mayBeLost } from './call-batch.ts';
 import type {
@@ -91,8 +91,6 @@ const DEADLINE_MS = 4_000;
 const laneOf = (work: CallWork) => work.call.bucket * 2 + Number(mayBeLost(work));
 /** How many moved accounts a process remembers; each of the others is looked for once more with every call. */
 const MOST_MOVED = 50_000;
-/** In how many buckets an account is looked for at most that is being moved again and again. */
-const MOST_PLACES = 5;
 const BOUNDS = { maxBatch: 512, maxFlights: COMMIT_CONNECTIONS, maxWaiting: 10_000, maxAttempts: 5 };
 
 /** The account that a free call would pay, which has no transfer. */
@@ -117,7 +115,7 @@ export function createCallStore(
   const commits = inGroups((batch) =>
     weeks.run((weekOf) => applyCalls(pool, batch, { ...given(), weekOf, hot })),
   );
-  const submit = whereItIs(commits, (accountId) => bucketNow(sql, accountId, distribution));
+  const submit = inItsPlace(commits, (accountId) => bucketNow(sql, accountId, distribution));
 
   return {
     begin: (call) => submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
@@ -270,23 +268,24 @@ async function answerNow(
  * Sends each call to the bucket that its account is in. Whoever names the call remembers where the account was, which may have been moved
  * since: then nothing is done there, and the account is looked for.
  */
-function whereItIs(
+function inItsPlace(
   commits: GroupCommit<CallWork, CallWorkOutcome>,
   bucketNow: (accountId: bigint) => Promise<number | null>,
 ): (work: CallWork) => Promise<CallWorkOutcome> {
   /** Where accounts are that were not where they were remembered. */
   const moved = new LRUCache<bigint, number>({ maxSize: MOST_MOVED, sizeCalculation: () => 1 });
-  return async (work) => {
+  return (work) => {
     const { accountId } = work.call;
-    let bucket: number | null = moved.get(accountId) ?? work.call.bucket;
-    for (let places = 0; places < MOST_PLACES && bucket !== null; places++) {
-      const outcome = await commits.submit({ ...work, call: { ...work.call, bucket } } as CallWork);
-      if (outcome.status !== 'elsewhere') return outcome;
-      moved.delete(accountId);
-      bucket = await bucketNow(accountId);
-      if (bucket !== null) moved.set(accountId, bucket);
-    }
-    throw new NotBegun('locked', new Error(`there is no account ${accountId} where it was looked for`));
+    return whereItIs(accountId, {
+      remembered: moved.get(accountId) ?? work.call.bucket,
+      act: (bucket) => commits.submit({ ...work, call: { ...work.call, bucket } } as CallWork),
+      async bucketNow() {
+        moved.delete(accountId);
+        const bucket = await bucketNow(accountId);
+        if (bucket !== null) moved.set(accountId, bucket);
+        return bucket;
+      },
+    });
   };
 }
 
