@@ -174,13 +174,15 @@ export function openBank(saved: {
     const keys = keysOf(transaction);
     if (keys === null || !transaction.isFullySigned || ageError(transaction) !== null) return null;
     const before = balancesOf(keys.all, account);
+    // The one that its programs read: the next may begin while they run.
+    const slot = clockSetTo;
     const execution = executionOf(svm.sendTransaction(transaction.transaction));
     if (execution.err !== null && !landsWith(execution.err)) return null;
     const after = balancesOf(keys.all, account);
     const landed: LandedTransaction = {
       signature: transaction.signature,
       messageHash: transaction.messageHash,
-      slot: clock.slot(),
+      slot,
       base64: Buffer.from(getTransactionEncoder().encode(transaction.transaction)).toString('base64'),
       err: execution.err,
       accountKeys: keys.all,

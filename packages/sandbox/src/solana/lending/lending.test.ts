@@ -38,6 +38,8 @@ import { newClockState, SLOT_MS } from '../slots.ts';
 import { startSolana } from '../solana.ts';
 import { openStateFile } from '../state-file.ts';
 import { compile, findClang } from './compile.ts';
+import { lendingWorld } from './lending.fixture.ts';
+import { NOVEMBER_2025 } from './place.ts';
 import { readManifest, readProgram, sha256, sourceSha256 } from './program.ts';
 
 const CONFIRMED = { commitment: 'confirmed', encoding: 'base64', maxSupportedTransactionVersion: 0 };
@@ -246,4 +248,18 @@ test('a drill writes bytes that lie within an account, and no others', async (co
   await assert.rejects(write(LENDING_MARKET, 4_663, '0101'), /within the account/);
   await assert.rejects(write(LENDING_MARKET, 0, 'no'), /within the account/);
   await assert.rejects(write(wallet.collateral, 0, '00'), /could not find account/);
+});
+
+test('a transaction is of the slot that its programs read, even when the next one begins meanwhile', async (context) => {
+  const { bank, run, wallet, reserve } = await lendingWorld(NOVEMBER_2025);
+  const own = await wallet(1_000_000_000n);
+  const slot = bank.clock.slot.bind(bank.clock);
+  const { mock } = context.mock.method(bank.clock, 'slot', () => {
+    bank.clock.advance(1);
+    return slot();
+  });
+  const landed = await run(own.signer, depositReserveLiquidity(own, 500_000_000n));
+  mock.restore();
+  assert.equal(landed.err, null);
+  assert.equal(BigInt(landed.slot), reserve().lastUpdateSlot);
 });
