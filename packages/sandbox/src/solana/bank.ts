@@ -215,9 +215,7 @@ export function openBank(saved: {
     keysOf,
     simulate,
     land,
-    onChange: (listener) => {
-      listeners.push(listener);
-    },
+    onChange: (listener) => void listeners.push(listener),
     advance(slots) {
       clock.advance(slots);
       for (const listener of listeners) listener(null);
